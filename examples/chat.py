@@ -51,8 +51,9 @@ class Conversation:
         self.history: list[ModelMessage] = []
         self.messages: list[Message] = []
         """The texts of the history, without what the memory put before them."""
-        report(memory.session_started(self.session.key))
-        self.before = [self.session.start().text]
+        context = self.session.start()
+        report(context.reasons)
+        self.before = [context.text]
         """What the memory puts before the next message. It stays until a turn succeeds."""
 
     def say(self, text: str) -> None:

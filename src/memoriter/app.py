@@ -169,6 +169,7 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
         compaction=defaults.compaction,
         window=defaults.context_tokens,
         cites=partial(citations_on, settings.memory.citations),
+        index_changes=memory.session_started,
         reasons=tuple(plugins.reasons),
         active=settings.plugins.slots.names != ("none",),
         capture=settings.memory.capture,

@@ -45,6 +45,7 @@ DiagnosticCode = Literal[
     "input_too_large",
     "internal",
     "interrupted",
+    "key_unused",
     "keys_refused",
     "left_out",
     "lines_unsearched",

@@ -45,7 +45,8 @@ def clean(text: str) -> str:
     normalized = normalize("NFKC", text.replace("´", "'"))
     if _UNCLEAN.search(normalized) is None:
         return normalized
-    return _OTHER_DIGITS.sub(_plain_digit, _INVISIBLE.sub("", normalized).translate(_PUNCTUATION))
+    plain = _OTHER_DIGITS.sub(_plain_digit, _INVISIBLE.sub("", normalized).translate(_PUNCTUATION))
+    return _AM_AND_TONE.sub(r"\2\1", plain)
 
 
 def clean_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -233,22 +234,35 @@ def _one_form(match: re.Match[str]) -> str:
     digits = re.sub(r"\D", "", whole.replace("(0)", "") if whole.startswith("+") else whole)
     is_number = _FEWEST_DIGITS <= len(digits) <= _MOST_DIGITS and not _DATE.search(whole)
     years = all(len(group) == 4 and group[:2] in {"19", "20"} for group in groups)
-    return digits if is_number and not years and (_is_phone(whole, groups) or _is_code(whole, groups)) else ""
+    if not is_number or years or not (_is_phone(whole, groups) or _is_code(whole, groups)):
+        return ""
+    return f"{digits}x" if whole[-1] in "xX" else digits
 
 
 def _is_phone(whole: str, groups: list[str]) -> bool:
     if whole.startswith("+"):
         return True
-    if whole[0] in "(0":
-        return "." not in whole or (len(groups) > 4 and set(re.sub(r"[\d()]", "", whole)) == {"."})
+    separators = set(re.sub(r"[\d()]", "", whole))
+    if whole[0] in "(0" and ("." not in separators or (separators == {"."} and len(groups) > 4)):
+        return True
     lengths = [len(group) for group in groups]
-    return lengths[-3:] == [3, 3, 4] if len(groups) in {3, 4} else lengths == [3, 4]
+    is_chinese = lengths == [3, 4, 4] and whole[0] == "1"
+    is_indian = lengths == [5, 5] and whole[0] in "6789"
+    return is_chinese or is_indian or (lengths[-3:] == [3, 3, 4] if len(groups) in {3, 4} else lengths == [3, 4])
 
 
 def _is_code(whole: str, groups: list[str]) -> bool:
-    """Return whether it is a number of a card, or several groups between hyphens, such as an ISBN."""
-    is_card = len(groups) > 3 and all(len(group) == 4 for group in groups)
-    return is_card or (len(groups) > 2 and set(re.sub(r"\d", "", whole)) == {"-"})
+    """Return whether it is the number of a card, a parcel, a book, a person or a company."""
+    if len(groups) > 3 and all(len(group) == 4 for group in groups[1:]):
+        return True
+    separators = set(re.sub(r"[\dxX]", "", whole))
+    digits = sum(map(len, groups))
+    if len(groups) < 3:
+        return separators == {"-"} and digits > 10 and len(groups[0]) != len(groups[1])
+    if separators == {"-"}:
+        return True
+    is_mixed = len(separators) > 1 or separators == {"/"}
+    return is_mixed and " " not in separators and digits >= _FEWEST_DIGITS_OF_A_CODE and not _ADDRESS.search(whole)
 
 
 _SEPARATED = re.compile(r"\d\)?[ ,.'/()-]{1,2}\d|\+\d")
@@ -256,17 +270,21 @@ has_numbers = _SEPARATED.search
 """Returns whether a clean text may have numbers of several groups, as a match or None."""
 _DIGITS = re.compile(r"\d+")
 _FEWEST_DIGITS = 7
-_MOST_DIGITS = 16
+_MOST_DIGITS = 24
+_FEWEST_DIGITS_OF_A_CODE = 9
+"""Of a number with several kinds of separators, such as `12.345.678/0001-95`."""
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+"""An address of a computer."""
 _DATE = re.compile(
     r"(?<!\d)(?:\d{4}([./-])\d{1,2}\1\d{1,2}|(?<!\d[./-])\d{1,2}([./-])\d{1,2}\2(?:\d{4}|\d{2}))(?![./-]?\d)"
 )
 _NUMBER = re.compile(
     r"(?<![\w.,'/+-])(?:"
-    r"(?P<account>[a-z]{2}\d{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){2,6}(?:[ -]?(?:[a-z]?\d{1,3}[a-z]?))?)"
+    r"(?P<account>[a-z]{2}\d{2}[ -]?[a-z0-9]{4}(?:[ -]?(?=[a-z]*\d)[a-z0-9]{4}){1,6}(?:[ -]?(?:[a-z]?\d{1,3}[a-z]?))?)"
     r"|(?P<grouped>\d{1,3}(?:(?P<point>[,.' ])\d{3}(?:(?P=point)\d{3}){0,6}|(?:,\d{2}){1,6},\d{3})"
     r"|\d{1,16}(?=,\d{1,2}(?!\d)))"
     r"(?P<decimals>(?!(?P=point))[.,]\d{1,16})?(?!\d|[,.']\d| \d|[ ./-]{1,2}\d|\)[ ./-]?\d)"
-    r"|(?P<digits>\+?\(?\d{1,16}\)?(?:(?:[ ./-]{1,2}\(?|\(|(?<=\)))\d{1,16}\)?){1,9}|\+\d{7,16})"
+    r"|(?P<digits>\+?\(?\d{1,16}\)?(?:(?:[ ./-]{1,2}\(?|\(|(?<=\)))\d{1,16}\)?){1,9}(?:-[xX])?|\+\d{7,16})"
     r")(?!\w)",
     re.IGNORECASE | re.ASCII,
 )
@@ -287,7 +305,9 @@ _DASHES = "\u058a\u05be\u2010-\u2013\u2212"
 _APOSTROPHES = "\u02b9\u02bb-\u02bd\u02c8\u05f3\u2018-\u201b\u2032\ua78c"
 _INVISIBLE = re.compile(f"[{_HIDDEN}]")
 _OTHER_DIGITS = re.compile(r"[^\D0-9]")
-_UNCLEAN = re.compile(rf"[{_HIDDEN}{_DASHES}{_APOSTROPHES}\u066b\u066c]|[^\D0-9]")
+_UNCLEAN = re.compile(rf"[{_HIDDEN}{_DASHES}{_APOSTROPHES}\u066b\u066c\u0e4d\u0ecd]|[^\D0-9]")
+_AM_AND_TONE = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
+"""The first half of the vowel am before a tone mark, in Thai and Lao; NFKC puts it behind."""
 _PUNCTUATION = {
     **dict.fromkeys(map(ord, "\u058a\u05be\u2010\u2011\u2012\u2013\u2212"), "-"),
     **dict.fromkeys(map(ord, "\u02b9\u02bb\u02bc\u02bd\u02c8\u05f3\u2018\u2019\u201a\u201b\u2032\ua78c"), "'"),
@@ -312,7 +332,7 @@ _NASAL = re.compile("[\u0919\u091e\u0923\u0928\u092e]\u094d(?=[\u0915-\u0939])|\
 _LETTERS = str.maketrans(
     {
         # Latin letters that Unicode does not split into a letter and a mark
-        **dict(zip("łøđðħŧıɓɗƙƴɖɨʉƀ", "lodd" + "htibdkydiub", strict=True)),
+        **dict(zip("łøđðħŧıɓɗƙƴɖɨʉƀəɛɔŋɲɣʋƒ", "lodd" + "htibdkydiub" + "eeonngvf", strict=True)),
         "þ": "th",
         "æ": "ae",
         "œ": "oe",

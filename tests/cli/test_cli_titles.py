@@ -284,6 +284,11 @@ RED = "tags: [red]\ndate created: Tuesday, March 5th 2024\n"
         f"---\n\tindented: by a tab\n{RED}---\nThe heron waits.\n",
         "date:: [[March 5th, 2024]]\ntags:: red, [[two words]]\n\n- The heron waits.\n",
         "- date:: 2024-03-05\n- tags:: #red\n- The heron waits.\n",
+        '+++\ntitle = "Heron"\ndate = 2024-03-05T10:00:00+01:00\ntags = ["red", "two words"]\n+++\nThe heron waits.\n',
+        '+++\r\ndate = "2024-03-05"\r\n[taxonomies]\r\ntags = [\r\n  "red",\r\n]\r\n+++\r\nThe heron waits.\r\n',
+        "\n+++\ntitle = Heron\ndate = 2024-03-05\n[taxonomies]\ntags = ['red']\n+++\nThe heron waits.\n",
+        "---\naliases: [Other]\n---\n+++\ndate = 2024-03-05\ntags = ['red']\n+++\nThe heron waits.\n",
+        '{\n\t"title": "Heron",\n\t"date": "2024-03-05",\n\t"tags": ["red"]\n}\n\nThe heron waits.\n',
     ],
 )
 def test_front_matter_counts_as_people_and_programs_write_it(text: str) -> None:
@@ -301,6 +306,9 @@ def test_front_matter_counts_as_people_and_programs_write_it(text: str) -> None:
         f"The heron waits.\n\n---\n{RED}---\n",
         "---\nAlice: hello\nHow are you?\nBob: fine: very\n---\n",
         "---\n\nA thought\n\n---\n",
+        "+++\nA thought\nof two lines\n+++\n",
+        '{\n  "port": 8080,\n  "host": "heron"\n}\n',
+        '{\n  "title": "open,\n  "date": "2024-03-05"\n}\n',
     ],
 )
 def test_what_only_looks_like_front_matter_stays_text(text: str) -> None:
@@ -319,6 +327,15 @@ def test_lines_that_are_no_yaml_still_find_the_note_and_are_named_by_status(prog
     write(program, "memory/boat.md", f"---\ntitle: 'Ferry: times'\n{RED}---\n\nIt leaves at ten.\n")
     assert places(program("search", "ferry", "--json"))
     assert '"front_matter"' not in program("status", "--json").out
+
+
+def test_lines_that_are_no_toml_still_find_the_note_and_are_named_by_status(program: Program) -> None:
+    by_words(program)
+    text = '+++\ntitle = Ferry times\ndate = 2024-03-05\nowner = "Ferrovia\n+++\n\nIt leaves at ten.\n'
+    write(program, "memory/boat.md", text)
+    hit = program("search", "Ferrovia", "--min-score", "0", "--json").json["results"][0]
+    assert (hit["path"], hit["date"], hit["heading"]) == ("memory/boat.md", "2024-03-05", ["Ferry times"])
+    assert "memory/boat.md (lines 2, 4)" in program("status", "--json").out
 
 
 def test_the_pattern_of_daily_notes_decides_the_day_of_a_note(program: Program) -> None:

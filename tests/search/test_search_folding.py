@@ -99,7 +99,10 @@ SAME = [
     # Latin letters
     ("Łódź", "lodz"), ("Ørsted", "orsted"), ("Đorđe", "dorde"), ("Þór", "thor"), ("Straße", "STRASSE"),
     ("Æsir", "aesir"), ("Œuvre", "oeuvre"), ("Ħamrun", "hamrun"), ("ɓala", "bala"), ("İstanbul", "ISTANBUL"),
-    ("ışık", "isik"), ("DİYARBAKIR", "diyarbakır"), ("phở", "pho"),
+    ("ışık", "isik"), ("DİYARBAKIR", "diyarbakır"), ("phở", "pho"), ("Azərbaycan", "azerbaycan"), ("ɛdɔ", "edo"),
+    ("Eŋgland", "england"),
+    # Thai and Lao: the two parts of a vowel around a tone mark
+    ("นํ้า", "น้ำ"), ("ນໍ້າ", "ນ້ຳ"),
     # width and digits
     ("ＦＵＬＬ", "full"), ("ｶﾞｽ", "ガス"), ("ﬁle", "file"), ("٢٠٢٤", "2024"), ("۱۲۵۰", "1250"), ("१२५०", "1250"),
     # punctuation and invisible characters
@@ -114,9 +117,16 @@ SAME = [
     ("030/1234567", "0301234567"), ("555-123-4567", "5551234567"), ("06.12.34.56.78", "06 12 34 56 78"),
     ("DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
     ("GB29 NWBK 6016 1331 9268 19", "GB29NWBK60161331926819"),
+    ("FR14 2004 1010 0505 0001 3M02 606", "FR1420041010050500013M02606"), ("NO93 8601 1117 947", "NO9386011117947"),
     ("4111 1111 1111 1111", "4111111111111111"), ("978-3-16-148410-0", "9783161484100"),
+    ("138 0013 8000", "13800138000"), ("98765 43210", "9876543210"), ("00340434 1612 3456 7890", "00340434161234567890"),
+    ("900101-1234567", "9001011234567"), ("123.456.789-09", "12345678909"), ("012.345.678-90", "01234567890"),
+    ("12.345.678/0001-95", "12345678000195"), ("12/345/67890", "1234567890"),
 ]  # fmt: skip
-DIFFERENT = [("1250", "12,500"), ("1250", "125"), ("12.5", "125"), ("3.14", "314"), ("192.168.1.10", "192168110")]
+DIFFERENT = [
+    ("1250", "12,500"), ("1250", "125"), ("12.5", "125"), ("3.14", "314"), ("192.168.1.10", "192168110"), ("192.168.1.0/24", "19216810/24"),
+    ("10.0.0.1-10.0.0.20", "10001-100020"), ("100000-150000", "100000150000"), ("12.03.-14.03.2024", "12031403-2024"),
+]  # fmt: skip
 
 
 def cases(pairs: list[tuple[str, str]]) -> list[object]:
@@ -261,6 +271,12 @@ def test_an_umlaut_is_found_as_two_letters_and_only_there() -> None:
     assert english == []
 
 
+def keyword_settings(folder: Path) -> Path:
+    settings = folder / "settings.json5"
+    settings.write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}', encoding="utf-8")
+    return settings
+
+
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     notes = {
@@ -274,9 +290,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "notes").mkdir()
     for name, text in notes.items():
         (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
-    settings = tmp_path / "settings.json5"
-    settings.write_text('{agents: {defaults: {memorySearch: {provider: "none"}}}}', encoding="utf-8")
-    with Memory.open(tmp_path / "notes", config=settings, home=tmp_path / "home") as opened:
+    with Memory.open(tmp_path / "notes", config=keyword_settings(tmp_path), home=tmp_path / "home") as opened:
         yield opened
 
 
@@ -301,6 +315,29 @@ def test_a_number_is_found_however_it_is_separated(memory: Memory, number: str) 
 )
 def test_a_number_that_no_note_has_is_no_match(memory: Memory, number: str) -> None:
     assert memory.search(f"invoice {number}").outcome != "match"
+
+
+JOINED = [
+    *[("e-mail", "email"), ("co-operate", "cooperate"), ("well‐being", "wellbeing"), ("U.S.A.", "USA"), ("z.B.", "zB")],
+    *[("O'Brien", "OBrien"), ("Hawai'i", "Hawaii"), ("м’ята", "мята"), ("1_000_000", "1000000")],
+    *[("00:1A:2B:3C:4D:5E", "001A2B3C4D5E"), ("001a.2b3c.4d5e", "001A2B3C4D5E"), ("0-8044-2957-X", "080442957X")],
+    *[("LH 454", "LH454"), ("B-AB 1234", "BAB1234"), ("AB 12 CDE", "AB12CDE"), ("SW1A 1AA", "sw1a1aa")],
+    *[("DE 123 456 789", "DE123456789"), ("1Z 999 AA1 01 2345 6784", "1Z999AA10123456784"), ("5 kg", "5kg")],
+    *[("500 GB", "500gb"), ("65 180539 W 003", "65180539W003"), ("DEUT DE FF 500", "DEUTDEFF500")],
+]
+
+
+def test_words_and_identifiers_are_found_with_and_without_their_separators(tmp_path: Path) -> None:
+    notes = [f"- The entry {written} is here.\n" for pair in JOINED for written in pair]
+    (tmp_path / "notes").mkdir()
+    for number, text in enumerate(notes):
+        (tmp_path / "notes" / f"n{number:02}.md").write_text(text, encoding="utf-8")
+    with Memory.open(tmp_path / "notes", config=keyword_settings(tmp_path), home=tmp_path / "home") as memory:
+        for number, asked in enumerate(written for pair in JOINED for written in pair):
+            found = {hit.path for hit in memory.search(asked, min_score=0, max_results=60).hits}
+            assert {f"n{number:02}.md", f"n{number ^ 1:02}.md"} <= found, asked
+        assert memory.search("the entry LH 455").outcome != "match"
+        assert memory.search("the entry 501GB").outcome != "match"
 
 
 def test_a_tag_and_a_word_with_vowel_signs_are_found_and_no_other(memory: Memory) -> None:

@@ -139,6 +139,18 @@ def test_a_session_that_starts_takes_up_what_changed_once(watched):
     assert finds(memory, "quokka") == {"memory/a.md"}
 
 
+def test_a_conversation_that_starts_takes_up_what_changed(watched):
+    watched.write("MEMORY.md", "The anchor is in the shed.\n")
+    memory = watched.open(sync={"onSearch": False})
+    memory.session("first").start()
+    watched.write("memory/a.md", "The quokka sleeps.\n")
+    memory.session("first").start()
+    memory.session("second").start(index=False)
+    assert finds(memory, "quokka") == set()
+    memory.session("second").start()
+    assert finds(memory, "quokka") == {"memory/a.md"}
+
+
 def test_a_session_that_starts_does_nothing_where_that_is_switched_off(watched):
     watched.write("MEMORY.md", "The anchor is in the shed.\n")
     memory = watched.open(sync={"onSessionStart": False})

@@ -84,6 +84,8 @@ def test_of_a_table_and_of_front_matter_only_the_lines_go() -> None:
 
     assert left_of(table, "4711") == "| name | code |\n|---|---|\n| Anna | 1 |\n"
     assert left_of(front, "4711") == "---\ntitle: Codes\n---\n\nText.\n"
+    toml = '+++\ntitle = "Codes"\ncode = 4711\n+++\n\nText.\n'
+    assert left_of(toml, "4711") == '+++\ntitle = "Codes"\n+++\n\nText.\n'
 
 
 def test_a_fence_goes_with_its_marks() -> None:

@@ -198,7 +198,7 @@ def _answer(hook_input: HookInput, session: Session, *, interactive: bool, secon
 def _session_start(hook_input: HookInput, session: Session) -> HookAnswer:
     compacted = hook_input.source == "compact"
     renew = compacted or hook_input.source == "clear"
-    context = session.start(renew=renew, max_chars=CONTEXT_CHARS)
+    context = session.start(renew=renew, max_chars=CONTEXT_CHARS, index=False)
     flush = session.late_flush() if compacted else None
     texts = [context.text, flush.turn.prompt if flush and flush.turn else ""]
     reasons = (*context.reasons, *(flush.reasons if flush else ()))

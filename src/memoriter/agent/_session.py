@@ -72,6 +72,8 @@ class SessionEnvironment:
     """`agents.defaults.contextTokens`."""
     cites: Callable[[str], bool]
     """Returns whether recalled passages have citations, for a session's key."""
+    index_changes: Callable[[str], tuple[Diagnostic, ...]]
+    """Indexes changed files when a session of a key starts, if `sync.onSessionStart` is on."""
     writable: bool = True
     """False if the host's sandbox does not let the agent write into the workspace."""
     reasons: tuple[Diagnostic, ...] = ()
@@ -129,13 +131,17 @@ class Session:
         """The current time, in the user's time zone."""
         return local_time(self._env.wall(), self._env.zone)
 
-    def start(self, *, renew: bool = False, max_chars: int | None = None) -> Context:
+    def start(self, *, renew: bool = False, max_chars: int | None = None, index: bool = True) -> Context:
         """Return the context for the model; it keeps the same bytes as long as the session lasts.
+
+        The first start of a session also indexes changed files, within a search's time budget, if
+        `sync.onSessionStart` is on.
 
         Args:
             renew: read the notes as they are now, because the conversation was just compacted.
             max_chars: maximum number of characters (1,000 or more) if the notes are read now; None:
                 `agents.defaults.bootstrapMaxChars`.
+            index: False if the host indexes changed files itself, or later.
 
         Raises:
             UsageError: `max_chars` is out of range.
@@ -148,6 +154,8 @@ class Session:
         reasons = [*self._env.reasons, *self._env.bus.notify(SessionStart(self.key, self.audience))]
         if not self._env.active:
             return Context("", tuple(reasons))
+        if index and not renew:
+            reasons += self._index_changes()
         snapshot = None if renew else self._snapshots.read(self.key, self.audience)
         if snapshot is not None and snapshot.context is not None:
             return Context(snapshot.context, tuple(reasons))
@@ -172,6 +180,12 @@ class Session:
         except (MemoriterError, OSError) as error:
             reasons.append(replace(to_diagnostic(error), remedy="The context may change within this session."))
         return Context(text, (*reasons, *unread))
+
+    def _index_changes(self) -> tuple[Diagnostic, ...]:
+        try:
+            return self._env.index_changes(self.key)
+        except (MemoriterError, OSError) as error:
+            return (to_diagnostic(error),)
 
     def recall(
         self, prompt: str, *, max_chars: int | None = None, conversation: str = "", seconds: float | None = None

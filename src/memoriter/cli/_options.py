@@ -31,7 +31,14 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-STANDING = {"home_open", "index_foreign", "notes_outside", "settings_without_effect", "workspace_untrusted"}
+STANDING = {
+    "home_open",
+    "index_foreign",
+    "key_unused",
+    "notes_outside",
+    "settings_without_effect",
+    "workspace_untrusted",
+}
 """Codes of notices about permanent conditions; only `status` and `doctor` show them."""
 GLOBAL_HELP = (
     "-w/--workspace, -C, --config, --openclaw, --agent, --json, -q and -v work here too: see memoriter --help."

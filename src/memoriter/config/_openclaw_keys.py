@@ -1,7 +1,7 @@
 """The keys that OpenClaw keeps for embedding services, besides those of `models.providers`; they are only read.
 
 They count only with a configuration of OpenClaw, and only if it names a service: a key that happens to be there never
-decides that notes leave the machine. A file that other users of the machine can read is left out.
+decides that notes leave the machine. Where OpenClaw would use it, a diagnostic says how to. A file that other users of the machine can read is left out.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class OpenClawKeys:
     keys: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
     """The key of each vendor, and where it is from, in words that can be shown."""
     refused: tuple[Diagnostic, ...] = ()
-    """Diagnostics for files that are left out."""
+    """Diagnostics for files that are left out, and for a key that only OpenClaw uses."""
 
 
 def openclaw_keys(
     configuration: Configuration, settings: MemorySearch, agent: str, environ: Mapping[str, str], *, now: float
 ) -> OpenClawKeys:
-    """Return the keys that OpenClaw has for an agent; nothing unless the settings name a service.
+    """Return the keys that OpenClaw has for an agent; none unless the settings name a service.
 
     Args:
         configuration: The settings in force.
@@ -63,8 +63,35 @@ def openclaw_keys(
         now: Seconds since 1970; a token that has expired is not used.
     """
     state = configuration.state
-    if state is None or not names_a_service(settings):
+    if state is None:
         return OpenClawKeys()
+    found = _find(configuration, state, agent, environ, now)
+    if not names_a_service(settings):
+        is_auto = settings.provider.strip() in {"", AUTO}
+        decided = settings.offline or settings.remote.api_key or settings.local.model_path
+        return OpenClawKeys(refused=_unused_key(configuration, found, environ) if is_auto and not decided else ())
+    for vendor in (settings.provider.strip(), settings.fallback.strip()):
+        if vendor in found.sign_ins and not _has_key(vendor, configuration, settings, found):
+            found.refuse_sign_in(vendor)
+    return OpenClawKeys(found.variables, found.keys, tuple(found.refused))
+
+
+def _unused_key(configuration: Configuration, found: _Finder, environ: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic about the key with which OpenClaw's `auto` selects a service; memoriter's selects none."""
+    entries = configuration.settings.models.providers
+    places = {VENDORS.get(name, name): f"models.providers.{name}.apiKey" for name in entries if entries[name].api_key}
+    for vendor, provider in BY_NAME.items():
+        profile = [found.keys[vendor][1]] if vendor in found.keys else []
+        variables = [f"environment {name}" for name in provider.key_variables if environ.get(name, "").strip()]
+        for place in [*profile, *variables, *filter(None, [places.get(vendor)])][:1]:
+            message = f"OpenClaw sends notes to {vendor} (key from {place}); memoriter does so only if you name it."
+            remedy = f'To use it here too, set agents.defaults.memorySearch.provider to "{vendor}".'
+            return (Diagnostic("key_unused", message, remedy),)
+    return ()
+
+
+def _find(configuration: Configuration, state: Path, agent: str, environ: Mapping[str, str], now: float) -> _Finder:
+    """Return what `.env`, the configuration and the profiles of an agent hold."""
     found = _Finder(environ, now)
     found.read_dotenv(state / ".env")
     for document in configuration.documents:
@@ -76,10 +103,7 @@ def openclaw_keys(
         for name in provider.key_variables:
             if name in found.variables and not environ.get(name):
                 found.keys.setdefault(vendor, (found.variables[name], f"{found.places[name]} {name}"))
-    for vendor in (settings.provider.strip(), settings.fallback.strip()):
-        if vendor in found.sign_ins and not _has_key(vendor, configuration, settings, found):
-            found.refuse_sign_in(vendor)
-    return OpenClawKeys(found.variables, found.keys, tuple(found.refused))
+    return found
 
 
 def names_a_service(settings: MemorySearch) -> bool:

@@ -33,7 +33,7 @@ LISTED_LEVELS = 2
 CONTEXT_LINES = 2
 """Lines before and after a replacement that its result shows."""
 _UNITS = ("B", "K", "M", "G")
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
 
 
 class CommandRefused(Exception):

@@ -10,7 +10,7 @@ from memoriter.search._inputs import EmbeddedLine, Scoring, SearchSettings, Type
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
 from memoriter.search._score import MATCH, WEAK
-from memoriter.search._terms import analyse, classic_terms, link_terms, pack, query_terms
+from memoriter.search._terms import ANALYSIS, analyse, classic_terms, link_terms, pack, query_terms
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memoriter.search._why_not import Examination, examine
 
 __all__ = [
+    "ANALYSIS",
     "JUDGE_WEIGHT",
     "MATCH",
     "WEAK",

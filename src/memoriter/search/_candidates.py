@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.folding import fold_name, has_numbers
 from memoriter.records import COUNTED_OF_FILE
-from memoriter.search._forms import FORM, query_forms
+from memoriter.search._forms import FORM, may_have_codes, query_forms
 from memoriter.search._proposals import Proposals, make_room
 from memoriter.search._score import ITEM_SHARE, KeywordScore, keyword_score, saturations, vector_weight, weigh
 from memoriter.search._terms import link_term, needle, query_terms
@@ -238,7 +238,7 @@ def weigh_query(reader: Passages, text: str, terms: Sequence[str]) -> tuple[Weig
     frequency = dict(reader.document_frequency([*terms, FORM]))
     has_forms = frequency[FORM] > 0
     possible: Mapping[str, tuple[str, ...]] = {}
-    if has_forms or not text.isascii() or has_numbers(text):
+    if has_forms or not text.isascii() or has_numbers(text) or may_have_codes(text):
         possible = query_forms(text)
     forms = {
         term: [form for form in possible[term] if has_forms or not form.startswith(FORM)]

@@ -21,7 +21,7 @@ from memoriter.folding import clean, fold_letters
 from memoriter.search._terms import parts_of, term_of, terms_of, tokenize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memoriter.search._terms import Token
 
@@ -33,6 +33,11 @@ _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": 
 """What people type for a letter that their keyboard lacks."""
 _SPELLED_LETTERS = re.compile("[äöüåøÄÖÜÅØ]")
 _TWO_LETTERS = re.compile("ae|oe|ue|aa")
+_CODES = re.compile(r"\w[-'.:_]\w|(?<!\w)\w{1,8} \d|\d\w* \w{1,4}(?!\w)")
+_CODE_GROUP = re.compile("[a-z]{1,4}|[0-9]{1,16}|[a-z0-9]{2,4}")
+_MOST_GROUPS = 6
+"""The most groups of an identifier with spaces between them."""
+_MIXED = re.compile("(?=[a-z]*[0-9])(?=[0-9]*[a-z])")
 _FIRST_TOKENS = 100
 """Tokens of a text that tell its language."""
 _MOST_LANGUAGES = 3
@@ -84,8 +89,28 @@ def query_forms(text: str) -> Mapping[str, tuple[str, ...]]:
     tokens = tokenize(clean(text))
     words = (word for token in tokens for word in _parts(token.text))
     forms = {term_of(word): _possible_forms(word) for word in words}
-    numbers = {token.terms[0]: tuple(token.parts) for token in tokens if token.parts}
-    return {term: each for term, each in (forms | numbers).items() if each}
+    for token in tokens:
+        if token.parts:
+            forms[token.terms[0]] = (*forms.get(token.terms[0], ()), *token.parts)
+    for term, code in _codes_in(tokens):
+        forms[term] = (*forms.get(term, ()), code)
+    return {term: each for term, each in forms.items() if each}
+
+
+def may_have_codes(text: str) -> bool:
+    """Return whether a query may have words that notes write with other separators, or without."""
+    return _CODES.search(text) is not None
+
+
+def _codes_in(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    """Yield the term of each group of an identifier with spaces, and the identifier as it is written without them."""
+    words = [token.folded.replace("-", "") for token in tokens]
+    groups = [word if _CODE_GROUP.fullmatch(word) else "" for word in words]
+    for start in range(len(groups)):
+        for end in range(start + 2, min(start + _MOST_GROUPS, len(groups)) + 1):
+            code = "".join(groups[start:end])
+            if all(groups[start:end]) and _MIXED.match(code):
+                yield from ((token.terms[0], code) for token in tokens[start:end])
 
 
 def _lists(text: str) -> dict[str, list[str]]:

@@ -143,9 +143,15 @@ def weigh(
         forms: the forms of the terms.
     """
     absent = {term for term in terms if not frequency.get(term, 0)}
-    replaced = {term for term in absent if is_compound(term, terms) or is_part(term, set(terms) - absent)}
+    present = {term: [form for form in forms.get(term, ()) if frequency.get(form, 0)] for term in terms}
+    replaced = {
+        term
+        for term in absent
+        if not present[term] and (is_compound(term, terms) or is_part(term, set(terms) - absent))
+    }
     used = [term for term in terms if term not in replaced] or list(terms)
-    present = {term: [form for form in forms.get(term, ()) if frequency.get(form, 0)] for term in used}
+    present = {term: present[term] for term in used}
+    unknown = [term for term in absent if not any(term in form for form in present.get(term, ()))]
     corpus = chunks + UNSEEN_CHUNKS
     idf: list[float] = []
     for term in used:
@@ -171,7 +177,7 @@ def weigh(
         sum(idf),
         weights,
         tuple(links),
-        has_unknown_name=bool(absent and unknown_numbers(terms, absent)),
+        has_unknown_name=bool(unknown and unknown_numbers(terms, unknown)),
     )
 
 

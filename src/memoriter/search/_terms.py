@@ -21,7 +21,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -32,6 +32,11 @@ from memoriter.search._dates import extract_months, terms_of_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+ANALYSIS = 4
+"""Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
+
+Older indexes are then rebuilt.
+"""
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a1-\u30ff\u31f0-\u31ff"
@@ -55,6 +60,19 @@ _HIRAGANA_ONLY = re.compile(f"[{_HIRAGANA}]+")
 _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
 _CODE = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+", re.IGNORECASE)
 """An identifier of letters and numbers, which people also write without its separators."""
+_JOINABLE = re.compile(
+    r"[^\W\d_]+(?:-[^\W\d_]+){1,2}|[^\W\d_](?:\.[^\W\d_])+"  # e-mail, U.S.A
+    r"|[oO]'[^\W\d_]+|[^\W\d_]*[aeiou](?<!qu)'[aeiou][^\W\d_]*|[\u0400-\u052f]+'[\u0400-\u052f]+"  # O'Brien, Hawai'i
+    r"|\d+(?:_\d+)+|(?:[\da-fA-F]{2}[:-]){5}[\da-fA-F]{2}|(?:[\da-fA-F]{4}\.){2}[\da-fA-F]{4}"  # 1_000, addresses
+)
+"""A word with separators that people also leave out."""
+_CODE_GROUP = r"(?:[A-Z]{1,4}|\d{1,8}|[A-Z\d]{2,4})"
+_SPACED_CODE = re.compile(
+    rf"(?<![\w-])(?=[A-Z \d-]*\d)(?=[\d -]*[A-Z]){_CODE_GROUP}(?:[ -]{_CODE_GROUP}){{1,7}}(?![\w-])"
+    r"|(?<![\w.,])\d{1,6} (?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
+    re.ASCII,
+)
+"""An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit."""
 _SYLLABLE = "[\\w--\\p{M}](?:\\p{M}|(?<=[\u1039\u17d2\u1a60])\\w)*"
 """A letter with its marks, and in Burmese, Khmer and Tai Tham the letters below it; a pattern of `regex`."""
 
@@ -68,7 +86,7 @@ class Token(NamedTuple):
     terms: Sequence[str]
     """Its terms in notes and in queries."""
     parts: Sequence[str] = ()
-    """Further terms in notes: the groups of a number that is written in groups."""
+    """Further terms in notes, and other forms in queries: the groups of a number, or a word without its separators."""
 
 
 @cache
@@ -86,7 +104,21 @@ def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     """Return the terms of a text with these tokens, in order and with repetitions."""
     own = [term for token in tokens for term in token.terms]
     parts = [part for token in tokens if token.parts for part in token.parts]
-    return [*own, *parts, *terms_of_text(text)]
+    return [*own, *parts, *spaced_codes(text), *terms_of_text(text)]
+
+
+def spaced_codes(text: str) -> list[str]:
+    """Return the identifiers in a text whose groups have spaces between them, as they are written without.
+
+    >>> spaced_codes("Flight LH 454, 5 kg of luggage")
+    ['lh454', '5kg']
+    """
+    codes = list[str]()
+    for match in _SPACED_CODE.finditer(text):
+        groups = re.split("[ -]", match[0].lower())
+        pairs = [first + second for first, second in pairwise(groups) if first.isalpha() != second.isalpha()]
+        codes += pairs if len(groups) == len(pairs) + 1 == 2 else [*pairs, "".join(groups)]
+    return codes
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -206,7 +238,9 @@ def _syllables() -> Any:
 
 @lru_cache(maxsize=65_536)
 def _word_token(token: str) -> Token:
-    return Token(token, fold_letters(token), _word_terms(token))
+    joined = _POSSESSIVE.sub("", token)
+    parts = (term_of("".join(parts_of(joined))),) if _JOINABLE.fullmatch(joined) else ()
+    return Token(token, fold_letters(token), _word_terms(token), parts)
 
 
 _TOKENS: dict[str, Callable[[str], Token]] = {
@@ -222,10 +256,11 @@ def _word_terms(token: str) -> tuple[str, ...]:
     token = _POSSESSIVE.sub("", token)
     parts = parts_of(token)
     if len(parts) == 1 and not _is_camel(parts[0]):
-        return (_stem(fold_letters(parts[0])),)
+        term = _stem(fold_letters(parts[0]))
+        return (term,) if term else ()  # a mark alone is no word
     pieces = [piece for part in parts for piece in _split_part(part)]
     whole = fold_letters("".join(parts) if _CODE.fullmatch(token) else token)
-    return tuple(dict.fromkeys([whole, *(_stem(fold_letters(piece)) for piece in pieces)]))
+    return tuple(filter(None, dict.fromkeys([whole, *(_stem(fold_letters(piece)) for piece in pieces)])))
 
 
 def term_of(word: str) -> str:
@@ -246,7 +281,7 @@ def pieces_of(token: Token) -> Iterator[tuple[int, int, str]]:
     text = token.text
     if _compiled(_UNSPACED).match(text) is None:
         yield 0, len(text), token.terms[0] if token.terms else token.folded
-        for match in _PART.finditer(text) if not token.parts else ():
+        for match in _PART.finditer(text) if token.folded == fold_letters(text) else ():
             yield *match.span(), term_of(match[0])
         return
     is_syllabic = _compiled(f"[{_SYLLABIC}]").match(text) is not None

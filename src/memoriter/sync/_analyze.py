@@ -10,6 +10,7 @@ from memoriter.ids import content_hash, text_key, vector_key
 from memoriter.layout import DAILY_NOTE, daily_day
 from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.search import (
+    ANALYSIS,
     analyse,
     classic_terms,
     languages_of,
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
     from memoriter.types import Chunk, Item, Source
     from memoriter.workspace import Note
-
-ANALYSIS = 3
-"""Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
-
-Older indexes are then rebuilt.
-"""
 
 _FIRST_CHUNKS = 10
 _FIRST_CHARACTERS = 1_000

@@ -234,13 +234,13 @@ def undecoded_of(index: Store) -> tuple[Diagnostic, ...]:
 
 
 def faulty_front_matter(index: Store) -> tuple[Diagnostic, ...]:
-    """Return a diagnostic that names the lines of front matter that are no YAML, if there are any."""
+    """Return a diagnostic that names the lines of front matter that are neither YAML nor TOML, if there are any."""
     marked = _marked(index, index.metas(FAULTY), FAULTY)
     if not marked:
         return ()
     named = [f"{path} ({'lines' if ',' in lines else 'line'} {lines})" for path, lines in sorted(marked.items())]
     more = f" and {len(named) - _NAMED} more notes" if len(named) > _NAMED else ""
-    message = f"Front matter that is no YAML is read as plain text in {', '.join(named[:_NAMED])}{more}."
+    message = f"Front matter that is neither YAML nor TOML is read as plain text in {', '.join(named[:_NAMED])}{more}."
     remedy = "Put values with `: `, `#`, `@` or quotes into quotation marks."
     return (Diagnostic("front_matter", message, remedy),)
 

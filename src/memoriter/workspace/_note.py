@@ -1,15 +1,17 @@
 """A note as it is indexed: its passages, and what belongs to the whole note: title, other names, tags, day.
 
-Front matter is the YAML between two lines of `---` at the start of a note, or Logseq's `key:: value` lines. Tags in
-the text follow Obsidian's rule: `#` and letters, digits, `_`, `-` or `/`, and not digits alone.
+Front matter is the YAML between two lines of `---` at the start of a note, the TOML between two lines of `+++`, the JSON
+between `{` and `}`, or Logseq's `key:: value` lines. Tags in the text follow Obsidian's rule: `#` and letters, digits,
+`_`, `-` or `/`, and not digits alone.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.folding import compile_words, fold_name, fold_tag
 from memoriter.ids import normalize
@@ -19,7 +21,7 @@ from memoriter.workspace._noise import noisy_lines, split_at_noise, without_nois
 from memoriter.workspace.chunking import chunk_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
     from memoriter.types import Chunk
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 LONGEST_FRONT_MATTER = 16_384
 """Most characters of front matter. A longer beginning of a note is text."""
 _BLOCK = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML_BLOCK = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_JSON_BLOCK = re.compile(r"(\{[ \t]*\r?\n.*?^\})[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _ABOVE = re.compile(r"(?:[ \t\r]*\n|[ \t]*<!--(?! (?:from|end):)[^\n]*?-->[ \t\r]*\n)*")
 """Blank lines, and comments of one line. Nothing below a mark of origin is front matter."""
 _KEY = re.compile(r"[ \t]*(\w[\w .-]{0,60}):(?:[ \t]+(.*))?")
@@ -86,7 +90,7 @@ class FrontMatter:
     lines: frozenset[int] = frozenset()
     """Its lines, from 0, with the marks around each block of them."""
     yaml: str = ""
-    """The lines between the marks."""
+    """The lines between the marks; those of TOML and JSON as YAML."""
     title: str = ""
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -96,7 +100,17 @@ class FrontMatter:
     properties: tuple[str, ...] = ()
     """The values of all other keys."""
     faulty: tuple[int, ...] = ()
-    """The lines, from 0, that are no YAML and were read as plain text."""
+    """The lines, from 0, that are no YAML or TOML and were read as plain text."""
+
+
+class _Block(NamedTuple):
+    """A block of front matter, and what is in it."""
+
+    match: re.Match[str]
+    values: Mapping[str, list[str]]
+    yaml: str
+    faulty: Sequence[int] = ()
+    """The lines below the first mark, from 0, that were read as plain text."""
 
 
 def read_front_matter(text: str) -> FrontMatter | None:
@@ -110,15 +124,15 @@ def read_front_matter(text: str) -> FrontMatter | None:
     yaml = ""
     values: dict[str, list[str]] = {}
     at = 0
-    while (block := _next_block(text, at)) and (found := _properties(block[1])):
-        read, wrong = found
-        first = text.count("\n", 0, block.start())
-        for key, some in read.items():
+    while block := _next_block(text, at):
+        match = block.match
+        first = text.count("\n", 0, match.start())
+        for key, some in block.values.items():
             values.setdefault(key, []).extend(some)
-        lines.update(range(first, first + block[0].count("\n") + (not block[0].endswith("\n"))))
-        faulty += [first + 1 + line for line in wrong]
-        yaml += block[1]
-        at = block.end()
+        lines.update(range(first, first + match[0].count("\n") + (not match[0].endswith("\n"))))
+        faulty += [first + 1 + line for line in block.faulty]
+        yaml += block.yaml
+        at = match.end()
     for key, value in _logseq_properties(text, at):
         _add_value(values, key, value, listed=True)
     if not lines and not values:
@@ -142,10 +156,58 @@ def read_front_matter(text: str) -> FrontMatter | None:
     )
 
 
-def _next_block(text: str, at: int) -> re.Match[str] | None:
-    """Return the block between two lines of `---` that is next, below blank lines and comments."""
+def _next_block(text: str, at: int) -> _Block | None:
+    """Return the block that is next, below blank lines and comments; None if its content is something else."""
     above = _ABOVE.match(text, at)
-    return _BLOCK.match(text, above.end() if above else at, LONGEST_FRONT_MATTER)
+    start = above.end() if above else at
+    if match := _BLOCK.match(text, start, LONGEST_FRONT_MATTER):
+        read = _properties(match[1])
+        return _Block(match, read[0], match[1], read[1]) if read else None
+    if match := _TOML_BLOCK.match(text, start, LONGEST_FRONT_MATTER):
+        return _toml_block(match)
+    if match := _JSON_BLOCK.match(text, start, LONGEST_FRONT_MATTER):
+        return _json_block(match)
+    return None
+
+
+def _toml_block(match: re.Match[str]) -> _Block | None:
+    from memoriter.workspace._toml import read_toml
+
+    document, wrong = read_toml(match[1])
+    values = _values_of(document)
+    is_mapping = len(document) + _familiar(values) > 2 * len(wrong)
+    return _Block(match, values, _yaml_of(document), wrong) if is_mapping else None
+
+
+def _json_block(match: re.Match[str]) -> _Block | None:
+    """Return a block of JSON. Other objects than front matter have none of its keys."""
+    try:
+        document = json.loads(match[1])
+    except (ValueError, RecursionError):
+        return None
+    values = _values_of(document)
+    return _Block(match, values, _yaml_of(document)) if _familiar(values) else None
+
+
+def _values_of(document: dict[str, Any]) -> dict[str, list[str]]:
+    from memoriter.workspace._toml import texts_of
+
+    values: dict[str, list[str]] = {}
+    for key, text, listed in texts_of(document):
+        _add_value(values, key, text, listed=listed)
+    return values
+
+
+def _yaml_of(document: Mapping[str, object]) -> str:
+    """Return a document as YAML, of which JSON is a part."""
+    return "".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False, default=str)}\n" for key, value in document.items() if key
+    )
+
+
+def _familiar(values: Mapping[str, object]) -> int:
+    """Return the number of keys that front matter usually has."""
+    return len({*_NAMED, *_DAYS} & values.keys())
 
 
 def _logseq_properties(text: str, at: int) -> Iterator[tuple[str, str]]:
@@ -182,8 +244,7 @@ def _properties(yaml_text: str) -> tuple[dict[str, list[str]], list[int]] | None
         wrong.append(number)
         key = _KEY.match(entry)
         _add_value(values, key[1] if key else "", (key[2] or "" if key else entry).strip("\"' \t\r\n"))
-    familiar = len({*_NAMED, *_DAYS} & values.keys())
-    return (values, wrong) if correct + familiar > len(wrong) else None
+    return (values, wrong) if correct + _familiar(values) > len(wrong) else None
 
 
 def _entries(yaml_text: str) -> Iterator[tuple[int, str]]:
@@ -309,7 +370,7 @@ class Note:
     day: date | None = None
     """The day in the front matter."""
     faulty: tuple[int, ...] = ()
-    """The lines of the front matter, from 1, that are no YAML."""
+    """The lines of the front matter, from 1, that are no YAML or TOML."""
 
 
 def read_note(path: str, text: str, *, tokens: int = 400, overlap: int = 80) -> Note:

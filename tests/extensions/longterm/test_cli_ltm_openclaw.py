@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memoriter import Memory
+from memoriter.agent import Message
 from memoriter.extensions.longterm.api import import_text
 
 if TYPE_CHECKING:
@@ -126,6 +127,31 @@ def test_an_existing_table_is_listed_searched_and_counted_as_it_is(
     shown = program(*words, "ltm", "stats").out
     assert f"openclaw   {folder} (2 in its table, which is only read; 2 not copied: memoriter ltm import" in shown
     assert files_in(folder) == before
+
+
+def test_memories_leave_the_folders_of_openclaw_as_they_are(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    openclaw_table(program, state / "memory" / "lancedb", own_vectors=True)
+    (state / "workspace").mkdir()
+    configure(program, autoCapture="inbox")
+    (program.home / "memoriter.json5").replace(state / "openclaw.json")
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(state))
+    before = files_in(state)
+    assert program("--openclaw", "ltm", "import", str(state / "memory" / "lancedb")).exit_code == 0
+    assert program("--openclaw", "ltm", "store", "Our staging server is called heron.").exit_code == 0
+    with Memory.open(config=state / "openclaw.json", home=program.home) as memory:
+        session = memory.session("s", audience="private")
+        session.end_turn([Message("user", "I prefer tea to coffee.")])
+        assert "heron" in session.recall("What is our staging server called?").prepend_context
+    assert "I prefer tea" in program("--openclaw", "ltm", "inbox").out
+    (note,) = (program.home / "memory" / "long-term-notes").glob("*/memory/long-term.md")
+    texts = {DARK, SEA, "Our staging server is called heron."}
+    assert {text for text in texts if text in note.read_text(encoding="utf-8")} == texts
+    assert program("--openclaw", "ltm", "forget", "Our staging server is called heron.", "--yes").exit_code == 0
+    assert "heron" not in note.read_text(encoding="utf-8") + program("--openclaw", "ltm", "list").out
+    assert files_in(state) == before
 
 
 def test_a_search_names_the_table_only_if_it_shows_one_of_its_memories(program: Program, tmp_path: Path) -> None:

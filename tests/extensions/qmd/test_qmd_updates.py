@@ -217,6 +217,22 @@ def test_the_start_can_wait_for_the_first_update(memory: QmdMemory, qmd: Scripte
         broken.start()
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_searches_wait_for_the_first_update_if_they_should(memory: QmdMemory, qmd: ScriptedQmd, waits: bool) -> None:
+    driver = memory.driver(real_time=True, limits=PATIENT, update=QmdUpdate(wait_for_boot_sync=waits, debounce_ms=0))
+    driver.update()
+    memory.write("memory/new.md", "The quokka sleeps.\n")
+    qmd.break_(update="wait 1.5")
+    start = threading.Thread(target=driver.start)
+    start.start()
+    until(lambda: qmd.commands.count("update") == 2)
+    answer = driver.search("quokka")
+    start.join()
+    assert ([hit.path for hit in answer.hits], [notice.code for notice in answer.notices]) == (
+        (["memory/new.md"], []) if waits else ([], ["stale"])
+    )
+
+
 def test_without_an_update_at_the_start_the_interval_counts(memory: QmdMemory, qmd: ScriptedQmd) -> None:
     driver = memory.driver(real_time=True, update=QmdUpdate(on_boot=False, interval="0"))
     driver.start()

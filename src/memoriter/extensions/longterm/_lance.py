@@ -13,7 +13,7 @@ from memoriter.errors import IndexUnavailable, sentence
 from memoriter.extensions.longterm import _lance_upkeep as upkeep
 from memoriter.extensions.longterm._records import LongTermMemory, Span, is_memory_id
 from memoriter.extensions.longterm._results import EXACT_BELOW, Found, StoreState
-from memoriter.search import analyse, query_terms
+from memoriter.search import ANALYSIS, analyse, query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
@@ -34,6 +34,8 @@ _COLUMNS = (
     *("id", "text", "importance", "category", "createdAt", "origin", "principal", "session", "span", "status"),
     *("supersedes", "approved", "note"),
 )
+_ANALYSIS = b"memoriter.analysis"
+"""The version of the terms of a table."""
 _PRIMARY_KEY = "lance-schema:unenforced-primary-key"
 """LanceDB tells two writers of a new row from each other only if the fields of the key are marked as primary key."""
 log = logging.getLogger(__name__)
@@ -240,7 +242,8 @@ class LanceStore:
         """Return the table of this model, or None if it does not exist yet."""
         if self._table is None and self._name in self._table_names():
             self._table = self._connected().open_table(self._name)
-            if upkeep.TERMS not in self._table.schema.names:
+            schema = self._table.schema
+            if upkeep.TERMS not in schema.names or int((schema.metadata or {}).get(_ANALYSIS, 0)) < ANALYSIS:
                 self._table = self._rewritten(self._table)
             self._checked = self._table.version
         if self._table is not None:
@@ -253,12 +256,13 @@ class LanceStore:
         return self._table
 
     def _rewritten(self, table: Any) -> Any:
-        """Return a table of an earlier version of memoriter with all columns of this one, as its newest version."""
-        log.info("the long-term memories in %r get the columns of this version", self._place)
+        """Return a table of an earlier version of memoriter with the columns and terms of this one."""
+        log.info("the long-term memories in %r get the columns and terms of this version", self._place)
         held = table.to_arrow()
         schema = self._schema()
         terms = [[" ".join(analyse(text)) for text in held["text"].to_pylist()]]
-        held = held.append_column(upkeep.TERMS, terms).select(schema.names).cast(schema)
+        held = held.select([name for name in schema.names if name != upkeep.TERMS])
+        held = held.append_column(upkeep.TERMS, terms).cast(schema)
         table = self._connected().create_table(self._name, held, mode="overwrite")
         upkeep.index_words(table)
         return table
@@ -277,7 +281,7 @@ class LanceStore:
             fields[_COLUMNS.index(name)] = arrow.field(name, text, nullable=False, metadata=key)
         fields.insert(2, arrow.field("vector", arrow.list_(arrow.float32(), self.dimensions)))
         fields.append(arrow.field(upkeep.TERMS, text))
-        return arrow.schema(fields, metadata={"memoriter": self.model})
+        return arrow.schema(fields, metadata={"memoriter": self.model, _ANALYSIS: str(ANALYSIS)})
 
     def _arrow(self, rows: list[dict[str, Any]]) -> Any:
         import pyarrow as pa

@@ -14,7 +14,9 @@ from memoriter.extensions.longterm._own_statements import OwnStatementsFile
 from memoriter.extensions.longterm._records import OWN_FOLDER, Origin
 from memoriter.extensions.longterm._vector_file import VectorFile
 from memoriter.extensions.longterm.settings import KEY, LongTermEntry
+from memoriter.permissions import make_private_folder
 from memoriter.values import dataclass
+from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from memoriter.extensions.longterm._results import LongTermStore
     from memoriter.extensions.longterm.settings import LongTerm
     from memoriter.hookspecs import PluginContext
-    from memoriter.workspace import Workspace
 
 LONGEST_PRINCIPAL = 200
 SERVICE = "openai"
@@ -36,6 +37,9 @@ class LongTermParts:
     """The parts of the long-term memories of one folder of notes."""
 
     workspace: Workspace
+    """Where `memory/long-term.md` and `memory/inbox.md` are."""
+    apart: bool
+    """Whether this is not the folder of the notes: OpenClaw's stays as it is."""
     backend: MemoryBackend
     embedding: Embedding
     open_store: Callable[[str, int], LongTermStore]
@@ -71,6 +75,8 @@ def parts_of(context: PluginContext) -> LongTermParts:
     database = database_place(settings, services.home, services.user_home)
     note = workspace_key(place.workspace)
     principal = principal_of(settings, note)
+    state = context.memory.configuration.state
+    folder = services.home / "memory" / "long-term-notes" / note
     recalls_agents = context.memory.configuration.settings.trust.agent == "recall"
     trusted = frozenset[Origin]({"agent"} if recalls_agents else ())
     options = {name: expand(value, services.environ) for name, value in settings.storage_options.items()}
@@ -86,7 +92,10 @@ def parts_of(context: PluginContext) -> LongTermParts:
         return LanceStore(database, model=model, dimensions=dimensions, options=options, trusted=trusted)
 
     return LongTermParts(
-        workspace=services.workspace,
+        workspace=services.workspace
+        if state is None
+        else Workspace(folder, layout="openclaw", make=make_private_folder),
+        apart=state is not None,
         backend=services.backend,
         embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
         open_store=open_store,
@@ -98,7 +107,7 @@ def parts_of(context: PluginContext) -> LongTermParts:
         own=OwnStatementsFile(services.home / "memory" / "long-term-own" / f"{note}.json"),
         owned=place.trust == "owner",
         trusted=trusted,
-        openclaw=openclaw_folder(settings, database, context.memory.configuration.state),
+        openclaw=openclaw_folder(settings, database, state),
         inbox_days=settings.inbox_days,
         wall=context.wall,
         new_id=services.new_id,

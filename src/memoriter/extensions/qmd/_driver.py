@@ -100,7 +100,7 @@ class QmdDriver:
     def start(self) -> None:
         """Update and embed in the background at the intervals of the settings, until `close`.
 
-        With `update.onBoot` the first update starts now, and with `update.waitForBootSync` this waits for it.
+        With `update.onBoot` the first update starts now; with `update.waitForBootSync` this and searches wait for it.
 
         Raises:
             QmdFailure: the program does not work, or the update that this waits for failed.
@@ -260,7 +260,8 @@ class QmdDriver:
         Raises QmdFailure: nothing was ever indexed, and that fails.
         """
         state = self._home.state()
-        wait = self._plan.schedule.update_timeout_ms / 1000
+        schedule = self._plan.schedule
+        wait = schedule.update_timeout_ms / 1000
         if state.last_update is None:
             self._after_pause(state)
             self._updates.update(force=True, wait=wait)
@@ -274,7 +275,8 @@ class QmdDriver:
         else:
             try:
                 self._after_pause(state)
-                updated = self._updates.update(force=True)
+                waits = schedule.on_boot and schedule.wait_for_boot_sync  # for the update that `start` runs
+                updated = self._updates.update(force=True, wait=wait if waits else 0.0)
             except QmdFailure as error:
                 return (failure_notice(error), STALE)
             if not updated.ran and self._updates.stale(self._home.state()):

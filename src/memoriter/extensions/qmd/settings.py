@@ -41,7 +41,7 @@ class QmdUpdate(Section):
     interval: Annotated[str | None, Doc("Time between two updates, `5m`; a bare number is minutes")] = None
     debounce_ms: Annotated[float | None, Doc("Milliseconds between two updates at least; unset: 15000")] = None
     on_boot: Annotated[bool, Doc("Update at the start")] = True
-    wait_for_boot_sync: Annotated[bool, Doc("Wait for the first update")] = False
+    wait_for_boot_sync: Annotated[bool, Doc("Let searches wait for the first update after the start")] = False
     embed_interval: Annotated[str | None, Doc("Time between two embedding runs; unset: `60m`")] = None
     command_timeout_ms: Annotated[float | None, Doc("Milliseconds for a command; unset: 30000")] = None
     update_timeout_ms: Annotated[float | None, Doc("Milliseconds for an update; unset: 120000")] = None

@@ -45,7 +45,9 @@ _COMMENT_END = re.compile("-->")
 _COMMENT_START = re.compile(r"[ \t]*<!--")
 _ENTRY = re.compile(r"[-*+][ \t]|#{1,6}[ \t]")
 """What may begin an entry or a section of its own, and may as well be a line of code."""
-_FRONT = re.compile(r"[\w.-]+[ \t]*:|#|---")
+_FRONT = re.compile(r"[\w.\"-]+[ \t]*[:=]|#|\[|---")
+_FRONT_ENDS = {"---": {"---", "..."}, "+++": {"+++"}}
+"""The lines that end front matter, YAML or TOML, by its first one."""
 _LABEL = re.compile(
     r"(?:\[[^\]]{1,40}\][ \t]?)?(?:\*\*|__)?\w[\w .'()/-]{0,39}(?:\*\*|__)?[:：](?:\*\*|__)?(?=[ \t\r]|$)"
 )
@@ -187,9 +189,10 @@ class _Scanner:
     def front_matter(self) -> int:
         """Return the line after the front matter, or 0 if the text has none."""
         lines = self.lines
-        if len(lines) < 2 or lines[0].rstrip() != "---" or not _FRONT.match(lines[1]):
+        closes = _FRONT_ENDS.get(lines[0].rstrip()) if len(lines) > 1 else None
+        if closes is None or not _FRONT.match(lines[1]):
             return 0
-        closing = (at for at in range(1, self._part_end(0)) if lines[at].rstrip() in {"---", "..."})
+        closing = (at for at in range(1, self._part_end(0)) if lines[at].rstrip() in closes)
         end = next(closing, None)
         return 0 if end is None else self._add("front", 0, end + 1)
 
