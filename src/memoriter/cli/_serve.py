@@ -187,7 +187,7 @@ class _ServerRun:
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
-        from memoriter.discovery import LiveToken, LiveTokens, folder_of, open_socket, unregister
+        from memoriter.discovery import LiveToken, LiveTokens, announce_again, folder_of, open_socket, unregister
         from memoriter.mcp_server import OAuth, serve, serve_app, served_by
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
         from memoriter.pages import server_routes
@@ -201,7 +201,8 @@ class _ServerRun:
             commands = open_socket(folder, self.env.environ, self.env.wall())
         except OSError as error:
             problem = sentence(error.strerror or str(error))
-        server = self.announcement(commands.getsockname() if commands else "")
+        place = commands.getsockname() if commands else ""
+        server = self.announcement(place)
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
@@ -230,6 +231,12 @@ class _ServerRun:
             self.show_event(event)
             events.watched(event)
 
+        def on_reload(only_plugins: bool) -> None:  # noqa: FBT001 - as `Memory.on_reload` calls it
+            nonlocal server
+            if only_plugins and not problem:  # commands ask only a server that has the settings of the files
+                server = announce_again(folder, server, self.announcement(place))
+
+        self.memory.on_reload.append(on_reload)
         start_in_background(self.memory)
         with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
             IndexChanges(self.memory.backend, events, at_work=lambda: watching is not None and watching.busy)
