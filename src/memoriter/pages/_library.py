@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import heapq
 import os
-import re
 import threading
 import time
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memoriter.pages._deleted import DeletedNotes
+from memoriter.pages._note_links import links_in
 from memoriter.pages._tree import Folder, tree_of
+from memoriter.pages._undoable import Undoable
 from memoriter.pages._wiki import NoteNames, plain_name
 from memoriter.values import dataclass
 from memoriter.workspace import read_front_matter, tags_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from memoriter.memory import Memory
+    from memoriter.pages._renaming import Renamed
     from memoriter.types import Source
 
 FRESH_SECONDS = 10.0
@@ -34,7 +35,6 @@ MOST_LINKS = 200
 """Notes that link to one note and are shown at most."""
 MOST_KEPT = 64
 """Texts of opened notes that are kept for merging at most."""
-_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,400})|\]\(<?([^()<>\n]{1,400}\.md)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,23 @@ class Backlink:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class DeletedNote:
+    """A note that was deleted on a page."""
+
+    path: str
+    file: Path
+    content: bytes
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+
 class Library:
     """What is known of the notes of each workspace of a server. Several threads may ask."""
 
@@ -77,8 +94,10 @@ class Library:
         self._listings: dict[Path, Listing] = {}
         self._facts: dict[Path, dict[str, Facts]] = {}
         self._opened: dict[tuple[Path, str, str], str] = {}
-        self.deleted = DeletedNotes()
+        self.deleted: Undoable[DeletedNote] = Undoable()
         """The notes that were deleted on pages, which can be put back."""
+        self.renamed: Undoable[Renamed] = Undoable()
+        """The notes that were renamed on pages, with the links that followed."""
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
 
@@ -120,15 +139,20 @@ class Library:
     def links_to(self, memory: Memory, path: str) -> list[Backlink]:
         """Return the lines that link to a note, by the paths of their notes."""
         names = self.listing(memory).names
-        stem = plain_name(path).rpartition("/")[2]
+        stem = _stem(path)
         found = [
             Backlink(other, line, text)
             for other, facts in self._all_facts(memory).items()
             if other != path
             for target, line, text in facts.links
-            if plain_name(target).rpartition("/")[2] == stem and names.find(target, other) == path
+            if _stem(target) == stem and names.find(target, other) == path
         ]
         return found[:MOST_LINKS]
+
+    def notes_with_links(self, memory: Memory, stems: Collection[str]) -> list[str]:
+        """Return the notes with links whose last part is one of these plain names."""
+        facts = self._all_facts(memory).items()
+        return [path for path, each in facts if any(_stem(target) in stems for target, _, _ in each.links)]
 
     def _all_facts(self, memory: Memory) -> dict[str, Facts]:
         """Return the facts of all notes; only notes that changed are read again."""
@@ -154,6 +178,7 @@ class Library:
     def drop_texts(self, path: str) -> None:
         """Keep no text of a note any longer, because some of it was forgotten."""
         self.deleted.drop_path(path)
+        self.renamed.drop_path(path)
         with self._lock:
             self._opened = {key: text for key, text in self._opened.items() if key[1] != path}
             for facts in self._facts.values():
@@ -176,14 +201,13 @@ def _facts_of(source: Source, known: Facts | None) -> Facts:
         *(front.tags if front else ()),
         *tags_in(line for at, line in enumerate(lines) if front is None or at not in front.lines),
     ]
-    return Facts(stamp, tuple(dict.fromkeys(tag.lower() for tag in found)), tuple(_links_in(lines)))
+    links = tuple((link.name, link.line, lines[link.line - 1].strip()[:200]) for link in links_in(text))
+    return Facts(stamp, tuple(dict.fromkeys(tag.lower() for tag in found)), links)
 
 
-def _links_in(lines: Sequence[str]) -> Iterator[tuple[str, int, str]]:
-    for number, line in enumerate(lines, 1):
-        if "[[" in line or "](" in line:
-            for match in _LINK.finditer(line):
-                yield (match[1] or match[2]).strip(), number, line.strip()[:200]
+def _stem(path: str) -> str:
+    """Return the last part of a path or of the name in a link, as links are compared."""
+    return plain_name(path).rpartition("/")[2]
 
 
 def _folders_of(sources: Sequence[Source], root: Path) -> set[Path]:
