@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 NOTES = {
     "memory/plan.md": "# Plan\n\nSee [[plan#Later]] and [the day](days/one.md).\n",
-    "memory/days/one.md": "- [[plan]], [[Plan|it]] and [[memory/plan#Later|later]]\n- [by path](../plan.md#later), [from the root](memory/plan.md)\n",
+    "memory/days/one.md": "- [[plan]], [[Plan|it]] and [[memory/plan#Later|later]]\n"
+    "- [by path](../plan.md#later), [from the root](memory/plan.md)\n",
     "memory/points.md": "![[plan]]\r\n[x](<plan.md>) [y](plan.md 'title')\n`[[plan]]` stays\n```\n[[plan]]\n```\n",
     "memory/other.md": "---\nup: '[[plan]]'\n---\n[[planner]] and [[../plan]]\n\n[1]: plan.md\n",
     "memory/planner.md": "# Planner\n",

@@ -10,6 +10,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from memoriter.errors import MemoriterError
 from memoriter.pages._note_links import links_in
 from memoriter.pages._tree import Folder, tree_of
 from memoriter.pages._undoable import Undoable
@@ -18,7 +19,7 @@ from memoriter.values import dataclass
 from memoriter.workspace import read_front_matter, tags_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from memoriter.memory import Memory
@@ -99,13 +100,27 @@ class Library:
         self.renamed: Undoable[Renamed] = Undoable()
         """The notes that were renamed on pages, with the links that followed."""
         self._lock = threading.Lock()
+        self._listing_lock = threading.Lock()
+        self._facts_lock = threading.Lock()
         self._renewing = threading.Lock()
+
+    def fill_in_background(self, memory: Memory) -> None:
+        """Read all notes in a thread of its own, so that the first page does not wait for it."""
+
+        def fill() -> None:
+            with suppress(MemoriterError, OSError):  # a page that needs it says what is wrong
+                self._all_facts(memory)
+
+        threading.Thread(target=fill, name="memoriter-library", daemon=True).start()
 
     def listing(self, memory: Memory) -> Listing:
         """Return the files that are memory; one that has come or gone is noticed by the time of its folder."""
         root = memory.place.workspace
         known = self._listings.get(root)
-        if known is None or any(_changed_at(folder) != at for folder, at in known.folders.items()):
+        if known is None:
+            with self._listing_lock:  # who comes while the first listing is made waits for it
+                return self._listings.get(root) or self._renew(memory)
+        if any(_changed_at(folder) != at for folder, at in known.folders.items()):
             return self._renew(memory)
         if time.monotonic() - known.at > FRESH_SECONDS and self._renewing.acquire(blocking=False):
             threading.Thread(target=self._renew_later, args=(memory,), name="memoriter-listing", daemon=True).start()
@@ -157,7 +172,7 @@ class Library:
     def _all_facts(self, memory: Memory) -> dict[str, Facts]:
         """Return the facts of all notes; only notes that changed are read again."""
         sources = [source for source in self.listing(memory).sources if source.kind == "memory"]
-        with self._lock:
+        with self._facts_lock:
             known = self._facts.get(memory.place.workspace, {})
             current = {source.path: _facts_of(source, known.get(source.path)) for source in sources}
             self._facts[memory.place.workspace] = current
@@ -181,6 +196,7 @@ class Library:
         self.renamed.drop_path(path)
         with self._lock:
             self._opened = {key: text for key, text in self._opened.items() if key[1] != path}
+        with self._facts_lock:
             for facts in self._facts.values():
                 facts.pop(path, None)
 
@@ -189,7 +205,7 @@ def _facts_of(source: Source, known: Facts | None) -> Facts:
     stamp = (0, 0)
     text = ""
     with suppress(OSError):
-        status = source.file.stat()
+        status = os.stat(source.file)  # noqa: PTH116 (of many notes for a page: a method of the path would cost more)
         stamp = (status.st_mtime_ns, status.st_size)
         if known is not None and known.stamp == stamp:
             return known

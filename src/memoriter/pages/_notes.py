@@ -37,7 +37,7 @@ DONE = {
     "appended": "Added.",
     "existing": "The entry was already there, and nothing was added.",
     "taken-back": "The note has its earlier name again, and so have the links.",
-    "taken-back-but": "The note has its earlier name again. Lines with links that were changed meanwhile stay as they are.",
+    "taken-back-but": "The note has its earlier name again. Links in lines that were changed meanwhile stay.",
     "restored": "The note is back.",
 }
 """What was done, by the parameter of the address."""
