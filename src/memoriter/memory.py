@@ -102,6 +102,7 @@ class Memory:
         self._sessions = set[str]()
         self._gate = RLock()
         self.on_search: Callable[[SearchResult], None] | None = None  # called in the thread of each search
+        self.on_reload: list[Callable[[bool], None]] = []  # called by `reload_plugins`, with what it returns
 
     @classmethod
     def open(
@@ -564,6 +565,32 @@ class Memory:
         place = self.place
         origin = (replace(place, trust="trusted") if project else place).origin
         return Session(key, audience, replace(self._session_env, writable=writable, origin=origin))
+
+    @checked
+    def reload_plugins(self) -> bool:
+        """Read the settings again, and let the plugins that they name take over; searches keep the settings they have.
+
+        Sessions and tools that were returned before belong to the earlier plugins.
+
+        Returns whether the settings differ in those of plugins only. Raises ConfigError if they are invalid, or if the
+        slot names a missing plugin; then nothing has changed.
+        """
+        old = self.configuration
+        new = self._assembly.again().notes.configuration
+        only_plugins = replace(new.settings, plugins=old.settings.plugins) == old.settings
+        if not only_plugins:
+            new = replace(old, settings=replace(old.settings, plugins=new.settings.plugins))
+        notes = replace(self._notes, configuration=new)
+        assembly = replace(self._assembly, notes=notes)
+        plugins = plugins_of(assembly)
+        with self._gate:
+            self._notes = notes
+            self._assembly = assembly
+            self._loaded = plugins
+            self._session_env = None
+        for each in self.on_reload:
+            each(only_plugins)
+        return only_plugins
 
     @property
     def _plugins(self) -> Plugins:

@@ -537,14 +537,16 @@ def test_a_note_that_has_changed_since_it_was_shown_is_not_deleted(
     assert (env.notes / "memory/changed.md").read_text(encoding="utf-8") == "two\n"
 
 
-def test_a_note_is_renamed_and_never_over_another_one(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+def test_a_note_is_renamed_with_the_links_to_it_and_never_over_another_one(
+    open_tab: Callable[..., Tab], env: MemoryEnv
+) -> None:
     env.write("memory/old.md", "# Old\n")
     env.write("memory/taken.md", "# Taken\n")
     env.write("memory/points.md", "See [[old]].\n")
     tab = open_tab("/notes?path=memory/old.md")
     tab.page.keyboard.press(".")
     tab.page.get_by_role("link", name="Rename…").click()
-    tab.expect_text("main", "1 line links to it by its present name")
+    tab.expect_text("main", "1 note links to it. Links follow the new name")
     tab.may_fail = True
     tab.page.fill("#new-name", "memory/taken")
     tab.page.keyboard.press("Enter")
@@ -553,9 +555,20 @@ def test_a_note_is_renamed_and_never_over_another_one(open_tab: Callable[..., Ta
     tab.go("/notes/rename?path=memory/old.md")
     tab.page.fill("#new-name", "memory/work/new name")
     tab.page.keyboard.press("Enter")
-    tab.expect_text("article [role=status]", "Renamed.")
+    tab.expect_text("main", "Links that follow, in 1 note")
+    assert tab.text(".changes del") == "See [[old]]."
+    assert tab.text(".changes ins") == "See [[new name]]."
+    assert (env.notes / "memory/old.md").exists()
+    assert tab.serious_faults() == []
+    tab.page.keyboard.press("Enter")
+    tab.expect_text("article [role=status]", "Renamed. Links in 1 note followed.")
     assert not (env.notes / "memory/old.md").exists()
     assert (env.notes / "memory/work/new name.md").read_text(encoding="utf-8") == "# Old\n"
+    assert (env.notes / "memory/points.md").read_text(encoding="utf-8") == "See [[new name]].\n"
+    tab.page.keyboard.press("Enter")  # the button that takes it back has the focus
+    tab.expect_text("article [role=status]", "earlier name again")
+    assert (env.notes / "memory/old.md").read_text(encoding="utf-8") == "# Old\n"
+    assert (env.notes / "memory/points.md").read_text(encoding="utf-8") == "See [[old]].\n"
 
 
 def test_a_line_is_forgotten_after_its_plan_was_shown(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:

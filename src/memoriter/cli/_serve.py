@@ -187,10 +187,10 @@ class _ServerRun:
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
-        from memoriter.discovery import LiveToken, LiveTokens, folder_of, open_socket, unregister
+        from memoriter.discovery import LiveToken, LiveTokens, announce_again, folder_of, open_socket, unregister
         from memoriter.mcp_server import OAuth, serve, serve_app, served_by
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
-        from memoriter.pages import server_routes
+        from memoriter.pages import Library, server_routes
         from memoriter.startup import start_in_background
         from memoriter.web import Events, IndexChanges
 
@@ -201,7 +201,8 @@ class _ServerRun:
             commands = open_socket(folder, self.env.environ, self.env.wall())
         except OSError as error:
             problem = sentence(error.strerror or str(error))
-        server = self.announcement(commands.getsockname() if commands else "")
+        place = commands.getsockname() if commands else ""
+        server = self.announcement(place)
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
@@ -209,6 +210,7 @@ class _ServerRun:
         # Programs on other machines connect by a name with TLS, and those on this machine without.
         encrypted = [address for address in self.addresses if address.startswith("https:")]
         url = next(iter(encrypted), server.url if is_local_url(server.url) else "")
+        library = Library()
         metrics = ServerMetrics(streams=lambda: events.open)
         supervisor = Supervisor(self.env.environ)
         self.memory.on_search = metrics.searched
@@ -220,7 +222,9 @@ class _ServerRun:
             commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
             tokens=LiveTokens(self.env.home, self.env.wall),
             sessions=self.sessions,
-            more=with_monitoring(lambda run: server_routes(run, events, self.sessions, self.addresses), metrics),
+            more=with_monitoring(
+                lambda run: server_routes(run, events, self.sessions, self.addresses, library), metrics
+            ),
             probes=PROBES,
             oauth=OAuth(self.env.home, url, served_by(self.memory), self.env.wall) if url else None,
             observers=[metrics.request_answered],
@@ -230,7 +234,14 @@ class _ServerRun:
             self.show_event(event)
             events.watched(event)
 
+        def on_reload(only_plugins: bool) -> None:
+            nonlocal server
+            if only_plugins and not problem:  # commands ask only a server that has the settings of the files
+                server = announce_again(folder, server, self.announcement(place))
+
+        self.memory.on_reload.append(on_reload)
         start_in_background(self.memory)
+        library.fill_in_background(self.memory)
         with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
             IndexChanges(self.memory.backend, events, at_work=lambda: watching is not None and watching.busy)
 

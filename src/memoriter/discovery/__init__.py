@@ -2,7 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.discovery._announcement import Announcement, announce, announced, folder_of, redeem_ticket, unregister
+from memoriter.discovery._announcement import (
+    Announcement,
+    announce,
+    announce_again,
+    announced,
+    folder_of,
+    redeem_ticket,
+    unregister,
+)
 from memoriter.discovery._channel import (
     REASONS,
     TICKET,
@@ -53,6 +61,7 @@ __all__ = [
     "TokenFile",
     "Unanswered",
     "announce",
+    "announce_again",
     "announced",
     "conditions_digest",
     "delegate",

@@ -54,7 +54,7 @@ class Announcement:
     default_agent: bool
     """Whether it is the agent of a command that names none."""
     settings: str
-    """`settings_digest` of the settings at the start of the server."""
+    """`settings_digest` of the settings that the server follows."""
     conditions: str
     """`conditions_digest` of the program and of its environment."""
 
@@ -84,6 +84,21 @@ def announce(folder: Path, server: Announcement) -> None:
     temporary.unlink(missing_ok=True)
     write_new(temporary, json.dumps(asdict(server)).encode("utf-8"))
     temporary.replace(folder / server.name)
+
+
+def announce_again(folder: Path, old: Announcement, new: Announcement) -> Announcement:
+    """Replace the announcement of a server that has other settings now, and return the one that is there.
+
+    If the new one cannot be written, the old one stays, which no command with the present settings uses.
+    """
+    try:
+        announce(folder, new)
+    except OSError:
+        return old
+    if new.name != old.name:
+        with suppress(OSError):
+            (folder / old.name).unlink()
+    return new
 
 
 def make_own_folder(folder: Path) -> None:

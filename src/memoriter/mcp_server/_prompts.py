@@ -53,16 +53,17 @@ class Prompts:
 
     def __init__(self, shared: SharedMemory, offered: Offered) -> None:
         self._shared = shared
-        self._offered = offered
+        self.offered = offered
+        """What the settings allow, which a reload of plugins replaces."""
 
     async def list(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListPromptsResult:
         del context, params
-        return ListPromptsResult.model_validate(prompts_json(self._offered))
+        return ListPromptsResult.model_validate(prompts_json(self.offered))
 
     async def get(self, context: ServerRequestContext[Any], params: GetPromptRequestParams) -> GetPromptResult:
-        self._offered.check()
+        self.offered.check()
         if params.name == FLUSH.name:
             return _prompt(FLUSH, FLUSH_TEXT)
         if params.name != RECALL.name:
@@ -70,7 +71,7 @@ class Prompts:
         question = (params.arguments or {}).get("question", "").strip()
         if not question:
             raise MCPError(INVALID_PARAMS, "The prompt recall needs a question.")
-        citations = self._offered.citations
+        citations = self.offered.citations
         session = session_of(params.meta)
         passages = await self._shared.run_request(
             context.session,

@@ -39,12 +39,13 @@ class Resources:
 
     def __init__(self, shared: SharedMemory, offered: Offered) -> None:
         self._shared = shared
-        self._offered = offered
+        self.offered = offered
+        """What the settings allow, which a reload of plugins replaces."""
 
     async def list(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        if self._offered.reason:
+        if self.offered.reason:
             return ListResourcesResult(resources=[])
         try:
             sources = await self._shared.run_reader(client_of(context), self._shared.memory.sources)
@@ -63,10 +64,10 @@ class Resources:
             description="A note by its path: MEMORY.md, memory/2026-02-10.md.",
             mime_type=MARKDOWN,
         )
-        return ListResourceTemplatesResult(resource_templates=[] if self._offered.reason else [note])
+        return ListResourceTemplatesResult(resource_templates=[] if self.offered.reason else [note])
 
     async def read(self, context: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
-        self._offered.check()
+        self.offered.check()
         return await self._shared.run_reader(client_of(context), _read_note, self._shared.memory, params.uri)
 
 

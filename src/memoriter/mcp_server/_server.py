@@ -20,11 +20,12 @@ from memoriter.mcp_server._shared import SharedMemory
 from memoriter.mcp_server._tools import Tools
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from memoriter.memory import Memory
+    from memoriter.tools import Tool
 
 END_SECONDS = 3.4
 """Seconds after which the process exits once it was told to stop, even if a thread hangs."""
@@ -44,11 +45,8 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
         ConfigError: the memory slot names a plugin that is not installed.
     """
     shared = shared or SharedMemory(memory)
-    tools = memory.tools
     offered = Offered.by(memory)
-    listed = (*tools, *(CONNECTOR if offered.connector else ()))
-    hidden = CONNECTOR if connector and tools and not offered.reason else ()
-    handlers = Tools(shared, listed, hidden, http=connector)
+    handlers = Tools(shared, *_tools_of(memory, offered, connector=connector), http=connector)
     resources = Resources(shared, offered)
     prompts = Prompts(shared, offered)
 
@@ -82,7 +80,22 @@ def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory |
         on_get_prompt=prompts.get,
     )
     server.middleware.append(warm_after_handshake)
+
+    def reload(_: bool) -> None:
+        now = Offered.by(memory)
+        handlers.offer(*_tools_of(memory, now, connector=connector))
+        resources.offered = prompts.offered = now
+        server.instructions = now.instructions
+
+    memory.on_reload.append(reload)
     return server
+
+
+def _tools_of(memory: Memory, offered: Offered, *, connector: bool) -> tuple[Sequence[Tool], Sequence[Tool]]:
+    """Return the tools that are listed for every client, and those that are listed only for ChatGPT."""
+    tools = memory.tools
+    listed = (*tools, *(CONNECTOR if offered.connector else ()))
+    return listed, CONNECTOR if connector and tools and not offered.reason else ()
 
 
 class Shutdown:

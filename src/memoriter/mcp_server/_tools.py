@@ -80,6 +80,10 @@ class Tools:
         """
         self._http = http
         self._shared = shared
+        self.offer(tools, connector)
+
+    def offer(self, tools: Sequence[Tool], connector: Sequence[Tool] = ()) -> None:
+        """Offer these tools from now on, instead of the earlier ones."""
         self._listed = tools
         self._connector = connector
         self._tools = {tool.name: tool for tool in (*tools, *connector)}

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import heapq
 import os
-import re
 import threading
 import time
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memoriter.pages._deleted import DeletedNotes
+from memoriter.errors import MemoriterError
+from memoriter.pages._note_links import links_in
 from memoriter.pages._tree import Folder, tree_of
+from memoriter.pages._undoable import Undoable
 from memoriter.pages._wiki import NoteNames, plain_name
 from memoriter.values import dataclass
 from memoriter.workspace import read_front_matter, tags_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from memoriter.memory import Memory
+    from memoriter.pages._renaming import Renamed
     from memoriter.types import Source
 
 FRESH_SECONDS = 10.0
@@ -34,7 +36,6 @@ MOST_LINKS = 200
 """Notes that link to one note and are shown at most."""
 MOST_KEPT = 64
 """Texts of opened notes that are kept for merging at most."""
-_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,400})|\]\(<?([^()<>\n]{1,400}\.md)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,23 @@ class Backlink:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class DeletedNote:
+    """A note that was deleted on a page."""
+
+    path: str
+    file: Path
+    content: bytes
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+
 class Library:
     """What is known of the notes of each workspace of a server. Several threads may ask."""
 
@@ -77,16 +95,32 @@ class Library:
         self._listings: dict[Path, Listing] = {}
         self._facts: dict[Path, dict[str, Facts]] = {}
         self._opened: dict[tuple[Path, str, str], str] = {}
-        self.deleted = DeletedNotes()
+        self.deleted: Undoable[DeletedNote] = Undoable()
         """The notes that were deleted on pages, which can be put back."""
+        self.renamed: Undoable[Renamed] = Undoable()
+        """The notes that were renamed on pages, with the links that followed."""
         self._lock = threading.Lock()
+        self._listing_lock = threading.Lock()
+        self._facts_lock = threading.Lock()
         self._renewing = threading.Lock()
+
+    def fill_in_background(self, memory: Memory) -> None:
+        """Read all notes in a thread of its own, so that the first page does not wait for it."""
+
+        def fill() -> None:
+            with suppress(MemoriterError, OSError):  # a page that needs it says what is wrong
+                self._all_facts(memory)
+
+        threading.Thread(target=fill, name="memoriter-library", daemon=True).start()
 
     def listing(self, memory: Memory) -> Listing:
         """Return the files that are memory; one that has come or gone is noticed by the time of its folder."""
         root = memory.place.workspace
         known = self._listings.get(root)
-        if known is None or any(_changed_at(folder) != at for folder, at in known.folders.items()):
+        if known is None:
+            with self._listing_lock:  # who comes while the first listing is made waits for it
+                return self._listings.get(root) or self._renew(memory)
+        if any(_changed_at(folder) != at for folder, at in known.folders.items()):
             return self._renew(memory)
         if time.monotonic() - known.at > FRESH_SECONDS and self._renewing.acquire(blocking=False):
             threading.Thread(target=self._renew_later, args=(memory,), name="memoriter-listing", daemon=True).start()
@@ -120,20 +154,25 @@ class Library:
     def links_to(self, memory: Memory, path: str) -> list[Backlink]:
         """Return the lines that link to a note, by the paths of their notes."""
         names = self.listing(memory).names
-        stem = plain_name(path).rpartition("/")[2]
+        stem = _stem(path)
         found = [
             Backlink(other, line, text)
             for other, facts in self._all_facts(memory).items()
             if other != path
             for target, line, text in facts.links
-            if plain_name(target).rpartition("/")[2] == stem and names.find(target, other) == path
+            if _stem(target) == stem and names.find(target, other) == path
         ]
         return found[:MOST_LINKS]
+
+    def notes_with_links(self, memory: Memory, stems: Collection[str]) -> list[str]:
+        """Return the notes with links whose last part is one of these plain names."""
+        facts = self._all_facts(memory).items()
+        return [path for path, each in facts if any(_stem(target) in stems for target, _, _ in each.links)]
 
     def _all_facts(self, memory: Memory) -> dict[str, Facts]:
         """Return the facts of all notes; only notes that changed are read again."""
         sources = [source for source in self.listing(memory).sources if source.kind == "memory"]
-        with self._lock:
+        with self._facts_lock:
             known = self._facts.get(memory.place.workspace, {})
             current = {source.path: _facts_of(source, known.get(source.path)) for source in sources}
             self._facts[memory.place.workspace] = current
@@ -154,8 +193,10 @@ class Library:
     def drop_texts(self, path: str) -> None:
         """Keep no text of a note any longer, because some of it was forgotten."""
         self.deleted.drop_path(path)
+        self.renamed.drop_path(path)
         with self._lock:
             self._opened = {key: text for key, text in self._opened.items() if key[1] != path}
+        with self._facts_lock:
             for facts in self._facts.values():
                 facts.pop(path, None)
 
@@ -164,7 +205,7 @@ def _facts_of(source: Source, known: Facts | None) -> Facts:
     stamp = (0, 0)
     text = ""
     with suppress(OSError):
-        status = source.file.stat()
+        status = os.stat(source.file)  # noqa: PTH116 (of many notes for a page: a method of the path would cost more)
         stamp = (status.st_mtime_ns, status.st_size)
         if known is not None and known.stamp == stamp:
             return known
@@ -176,14 +217,13 @@ def _facts_of(source: Source, known: Facts | None) -> Facts:
         *(front.tags if front else ()),
         *tags_in(line for at, line in enumerate(lines) if front is None or at not in front.lines),
     ]
-    return Facts(stamp, tuple(dict.fromkeys(tag.lower() for tag in found)), tuple(_links_in(lines)))
+    links = tuple((link.name, link.line, lines[link.line - 1].strip()[:200]) for link in links_in(text))
+    return Facts(stamp, tuple(dict.fromkeys(tag.lower() for tag in found)), links)
 
 
-def _links_in(lines: Sequence[str]) -> Iterator[tuple[str, int, str]]:
-    for number, line in enumerate(lines, 1):
-        if "[[" in line or "](" in line:
-            for match in _LINK.finditer(line):
-                yield (match[1] or match[2]).strip(), number, line.strip()[:200]
+def _stem(path: str) -> str:
+    """Return the last part of a path or of the name in a link, as links are compared."""
+    return plain_name(path).rpartition("/")[2]
 
 
 def _folders_of(sources: Sequence[Source], root: Path) -> set[Path]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import forgotten_json
 from memoriter.errors import PathRefused, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
+from memoriter.pages._library import DeletedNote
+from memoriter.pages._renaming import plan_rename, take_back
+from memoriter.pages._renaming import rename as rename_note
 from memoriter.workspace import is_client_memory, remove, replace
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from memoriter.backends import ForgetPlan
     from memoriter.memory import Memory
     from memoriter.pages._page import Visit
+    from memoriter.pages._renaming import RenamePlan
 
 
 async def delete(visit: Visit) -> Response:
@@ -30,7 +32,7 @@ async def delete(visit: Visit) -> Response:
     def act(memory: Memory) -> str:
         file, content = _file_of(memory, path)
         remove(file, expected=form.get("expected", "") or bytes_hash(content))
-        return visit.library.deleted.add(path, file, content, visit.caller.key)
+        return visit.library.deleted.add(DeletedNote(path, file, content), visit.caller.key)
 
     key = await visit.with_memory("admin", act)
     return visit.redirect("/notes", folder=_folder(path), deleted=key)
@@ -41,9 +43,10 @@ async def put_back(visit: Visit) -> Response:
     form = await visit.form()
 
     def act(_: Memory) -> str:
-        note = visit.library.deleted.get(form.get("key", ""), visit.caller.key)
+        key = form.get("key", "")
+        note = visit.library.deleted.get(key, visit.caller.key)
         replace(note.file, note.content, expected=None)
-        visit.library.deleted.drop(note.key)
+        visit.library.deleted.drop(key)
         return note.path
 
     path = await visit.with_memory("admin", act)
@@ -51,40 +54,48 @@ async def put_back(visit: Visit) -> Response:
 
 
 async def ask_name(visit: Visit) -> Response:
-    """Return the question for the new name of a note."""
+    """Return the question for the new name of a note, with the links to it."""
     path = visit.parameter("path")
     links = await visit.with_memory("admin", lambda memory: visit.library.links_to(memory, path))
-    return await visit.render("notes/rename.html", path=path, links=links)
+    notes = len({each.path for each in links})
+    return await visit.render("notes/rename.html", path=path, name=path, notes=notes, plan=None, planned="")
 
 
 async def rename(visit: Visit) -> Response:
-    """Give a note another path. A note that is there is never replaced."""
+    """Give a note another path, once the person has seen which links follow it. A note that is there stays."""
     form = await visit.form()
     path = form.get("path", "")
     new = path_for(form.get("name", ""), _folder(path))
+    seen = form.get("planned", "")
+    if new == path:
+        return visit.redirect("/notes", path=path)
 
-    def act(memory: Memory) -> None:
-        file, content = _file_of(memory, path)
-        digest = bytes_hash(content)
-        excerpt = memory.read(path, lines=1)
-        if excerpt.hash != digest:
-            raise UsageError(f"The note {path!r} is not text in UTF-8.", remedy="Rename it in a file manager.")
-        if new == path:
-            return
-        memory.replace(new, content.decode("utf-8-sig"), expected=None)
-        created = memory.file_of(new)
-        assert created is not None
-        try:
-            changed_ns = file.stat().st_mtime_ns
-            remove(file, expected=digest)
-        except (WriteConflict, OSError):
-            remove(created, expected=bytes_hash(created.read_bytes()))  # the note keeps its old name
-            raise
-        with suppress(OSError):
-            os.utime(created, ns=(changed_ns, changed_ns))  # it is as old as before
+    def act(memory: Memory) -> RenamePlan | str:
+        file, _ = _file_of(memory, path)
+        plan = plan_rename(memory, visit.library, file, path, new)
+        if (plan.shown or plan.left) and plan.digest != seen:
+            return plan
+        return visit.library.renamed.add(rename_note(memory, plan), visit.caller.key)
 
-    await visit.with_memory("admin", act)
-    return visit.redirect("/notes", path=new, done="renamed")
+    done = await visit.with_memory("admin", act)
+    if isinstance(done, str):
+        return visit.redirect("/notes", path=new, renamed=done)
+    return await visit.render("notes/rename.html", path=path, name=new, notes=0, plan=done, planned=seen)
+
+
+async def take_rename_back(visit: Visit) -> Response:
+    """Give a note its earlier path again, and the links their earlier names."""
+    form = await visit.form()
+    key = form.get("key", "")
+
+    def act(memory: Memory) -> tuple[str, tuple[str, ...]]:
+        renamed = visit.library.renamed.get(key, visit.caller.key)
+        left = take_back(memory, renamed)
+        visit.library.renamed.drop(key)
+        return renamed.plan.old, left
+
+    path, left = await visit.with_memory("admin", act)
+    return visit.redirect("/notes", path=path, done="taken-back-but" if left else "taken-back")
 
 
 async def ask_forget(visit: Visit) -> Response:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.pages._markdown import rendered
 from memoriter.pages._note_edits import edit, new, send_edit
-from memoriter.pages._note_files import ask_forget, ask_name, delete, forget, put_back, rename
+from memoriter.pages._note_files import ask_forget, ask_name, delete, forget, put_back, rename, take_rename_back
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import branch, name_of, pane_of, tags
 from memoriter.pages._picture_links import PICTURES
@@ -36,7 +36,8 @@ DONE = {
     "copied": "Your text is saved as this copy. The other note is as it was.",
     "appended": "Added.",
     "existing": "The entry was already there, and nothing was added.",
-    "renamed": "Renamed. Links to the old name are as they were.",
+    "taken-back": "The note has its earlier name again, and so have the links.",
+    "taken-back-but": "The note has its earlier name again. Links in lines that were changed meanwhile stay.",
     "restored": "The note is back.",
 }
 """What was done, by the parameter of the address."""
@@ -53,6 +54,11 @@ async def show(visit: Visit) -> Response:
         "query": visit.parameter("q"),
         "done": DONE.get(visit.parameter("done"), ""),
         "deleted": visit.library.deleted.of(visit.caller.key) if not path else [],
+        "renamed": [
+            (key, each)
+            for key, each in visit.library.renamed.of(visit.caller.key)
+            if not path or (key == visit.parameter("renamed") and path == each.plan.new)
+        ],
         "just_deleted": visit.parameter("deleted"),
         "folder": folder_at(pane["tree"], folder) if folder else None,
         **pane,
@@ -188,6 +194,7 @@ PAGE = Page(
         PageRoute("/notes/append", append, ("POST",)),
         PageRoute("/notes/rename", ask_name),
         PageRoute("/notes/renamed", rename, ("POST",)),
+        PageRoute("/notes/renamed-back", take_rename_back, ("POST",)),
         PageRoute("/notes/delete", delete, ("POST",)),
         PageRoute("/notes/restore", put_back, ("POST",)),
         PageRoute("/notes/forget", ask_forget),

@@ -36,7 +36,11 @@ HEADERS = {
 
 
 def server_routes(
-    run: Run, events: Events, sessions: BrowserSessions | None = None, addresses: Sequence[str] = ()
+    run: Run,
+    events: Events,
+    sessions: BrowserSessions | None = None,
+    addresses: Sequence[str] = (),
+    library: Library | None = None,
 ) -> tuple[Sequence[Route], Sequence[str]]:
     """Return the routes of the HTTP API and of the pages, and the paths that a log may name.
 
@@ -45,15 +49,16 @@ def server_routes(
         events: the events of the server.
         sessions: the sessions of browsers; None: there are none, and no pages.
         addresses: the URLs by which other devices reach the server.
+        library: what the pages know of the notes; None: they learn it when they are asked.
     """
     routes, paths = api_routes(run, events, sessions, addresses)
     if sessions is None:
         return routes, paths
-    of_pages, page_paths = _page_routes(run, events)
+    of_pages, page_paths = _page_routes(run, events, library or Library())
     return [*routes, *of_pages], [*paths, *page_paths]
 
 
-def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[str]]:
+def _page_routes(run: Run, events: Events, library: Library) -> tuple[Sequence[Route], Sequence[str]]:
     pages = all_pages()
     added = page_sets()
     static = StaticFiles([each.folder / "static" for each in added])
@@ -63,7 +68,7 @@ def _page_routes(run: Run, events: Events) -> tuple[Sequence[Route], Sequence[st
         [each.folder / "templates" for each in added],
         day_items=[each.day_items for each in added if each.day_items],
     )
-    site = Site(pages, OperationRunner(run, events), templates, Library())
+    site = Site(pages, OperationRunner(run, events), templates, library)
 
     async def first(_: Request) -> Response:
         return RedirectResponse(pages[0].path, 303)

@@ -475,6 +475,8 @@ class LongTermMemories:
             found = next((entry for entry in self.entries() if entry.memory.id == memory.id), None)
             if found is None:
                 return 0, []
+            if self.parts.apart:  # no index has this note
+                return (found.end - found.start) * self.file.change({memory.id: None}), []
             try:
                 plan = backend.plan_forget(ForgetRequest.of(f"{PATH}#L{found.start + 1}-L{found.end}", None, None))
                 planned = [passage.text for removal in plan.notes for passage in removal.passages]

@@ -59,7 +59,7 @@ def nothing_left(env: MemoryEnv, owner: ApiClient) -> Iterator[None]:
         day.unlink()
 
 
-def test_an_empty_inbox_offers_to_collect_statements_and_writes_the_setting(
+def test_an_empty_inbox_offers_to_collect_statements_and_does_so_at_once(
     env: MemoryEnv, owner: ApiClient, server: Serving
 ) -> None:
     propose(env)
@@ -71,7 +71,8 @@ def test_an_empty_inbox_offers_to_collect_statements_and_writes_the_setting(
         assert writer.http.post("/memories/turn-on", data={"what": "statements"}).status_code == 403
     assert env.config.read_bytes() == before
     answer = owner.http.post("/memories/turn-on", data={"what": "statements"}, follow_redirects=True)
-    assert "once the server is started again" in answer.text
+    assert "From now on, statements of conversations wait here" in answer.text
+    assert "Statements of your conversations can wait here" not in answer.text
     assert (
         env.run("--json", "config", "get", "plugins.entries.memory-lancedb.config.autoCapture").json["value"] == "inbox"
     )

@@ -30,8 +30,8 @@ DONE = {
     "stored": "Remembered.",
     "existing": "A memory says the same already.",
     "changed": "Changed. The earlier words are kept as its earlier version.",
-    "turned-on": "Memories are turned on. They work once the server is started again.",
-    "collecting": "Statements of conversations will wait here once the server is started again.",
+    "turned-on": "Memories are turned on. Agents that run have the tools for them once they are started again.",
+    "collecting": "From now on, statements of conversations wait here for your decision.",
 }
 """What was done, by the parameter of the address."""
 SLOT = ("plugins", "slots", "memory")
@@ -62,7 +62,7 @@ async def _collects(visit: Visit) -> bool:
 
 
 async def turn_on(visit: Visit) -> Response:
-    """Write the setting that turns long-term memories on, or the one that lets statements wait for a decision."""
+    """Turn long-term memories on, or let statements wait for a decision, in the settings and in this server."""
     form = await visit.form()
     collects = form.get("what") == "statements"
 
@@ -74,6 +74,7 @@ async def turn_on(visit: Visit) -> Response:
         kept = [name for name in names if name not in {"none", LONG_TERM}] or ["memory-core"]
         values: dict[tuple[str, ...], Any] = {CAPTURE: "inbox"} if collects else {SLOT: [*kept, LONG_TERM]}
         write_settings(configuration.path or memory.environment.home / FILE, values)
+        memory.reload_plugins()
 
     await visit.with_memory("admin", act)
     return visit.redirect("/memories", done="collecting" if collects else "turned-on")

@@ -1,0 +1,111 @@
+"""The links of a note to other notes, as text: where they stand, and what they are called after a note was renamed."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote, unquote
+
+from memoriter.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from memoriter.pages._wiki import NoteNames
+
+Form = Literal["wiki", "plain", "bracketed"]
+FORMS: tuple[Form, ...] = ("wiki", "plain", "bracketed")
+NOT_IN_WIKI = frozenset("[]|#^\\")
+"""Characters that the name in a wiki link cannot have."""
+_WIKI = r"\[\[(?P<wiki>[^\[\]|#\n\\]{1,400})(?=[^\[\]\n]{0,600}\]\])"
+_PLAIN = r"(?P<plain>(?:[^()<>\s#]|\([^()<>\s#]*\)){1,400}\.md)(?=[#)\s]|$)"
+_LINK = re.compile(
+    rf"{_WIKI}|(?:\]\(|^ {{0,3}}\[[^\]\n]{{1,400}}\]:)[ \t]*(?:<(?P<bracketed>[^<>\n#]{{1,400}}\.md)(?=[#>])|{_PLAIN})",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
+_CODE = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
+_QUOTED = re.compile(r"[\s()<>%#?]")
+_QUOTED_IN_BRACKETS = re.compile(r"[<>%#?]")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link in a line of a note."""
+
+    line: int
+    """From 1."""
+    start: int
+    """Where its name begins in the line."""
+    end: int
+    written: str
+    """The name as it is written."""
+    form: Form
+    """`[[name]]`, `[text](name.md)` or `[text](<name.md>)`."""
+
+    @property
+    def name(self) -> str:
+        """The note that it names: a path or a part of one."""
+        return (self.written if self.form == "wiki" else unquote(self.written)).strip()
+
+    def path_from(self, path: str) -> str:
+        """Return the path of the note that it names beside the note with the link."""
+        return posixpath.normpath(posixpath.join(posixpath.dirname(path), self.name))
+
+
+def links_in(text: str) -> Iterator[Link]:
+    """Yield `[[wiki links]]` and links to Markdown files, without headings and labels; code has none.
+
+    >>> [link.name for link in links_in("See [[plan|it]], [this](a%20b.md#top) and `[[code]]`.")]
+    ['plan', 'a b.md']
+    """
+    if "[[" not in text and ".md" not in text.lower():
+        return
+    fence = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        if fence:
+            fence = "" if match and match[1].startswith(fence) and not line.strip().strip(fence[0]) else fence
+        elif match:
+            fence = match[1]
+        elif "[" in line:
+            plain = _CODE.sub(lambda code: " " * len(code[0]), line) if "`" in line else line
+            for found in _LINK.finditer(plain):
+                form = next(each for each in FORMS if found[each] is not None)
+                yield Link(number, found.start(form), found.end(form), found[form], form)
+
+
+def with_names(text: str, name_of: Callable[[Link], str | None]) -> tuple[str, list[int]]:
+    """Return a text whose links have other names, and the lines that are changed; None leaves a link as it is."""
+    lines = text.split("\n")
+    changed: list[int] = []
+    for link in reversed([*links_in(text)]):
+        if (name := name_of(link)) is not None:
+            line = lines[link.line - 1]
+            lines[link.line - 1] = line[: link.start] + name + line[link.end :]
+            changed.append(link.line)
+    return "\n".join(lines), sorted(set(changed))
+
+
+def new_name(link: Link, wanted: str, path: str, names: NoteNames, *, from_root: bool) -> str | None:
+    """Return how a link names a note, as much like the present name as possible; None: the form of the link cannot.
+
+    Args:
+        link: the link.
+        wanted: the note that it is to lead to.
+        path: the note with the link.
+        names: the names of all notes.
+        from_root: whether the present name is the path from the root.
+    """
+    beside = posixpath.relpath(wanted, posixpath.dirname(path) or ".")
+    if link.form != "wiki":
+        quoted = _QUOTED if link.form == "plain" else _QUOTED_IN_BRACKETS
+        return quoted.sub(lambda found: quote(found[0], safe=""), wanted if from_root else beside)
+    if NOT_IN_WIKI & {*wanted}:
+        return None
+    whole = [beside, wanted] if link.name.startswith(".") else [wanted]
+    choices = whole if "/" in link.name else [posixpath.basename(wanted), wanted]
+    keeps_suffix = link.name.lower().endswith(".md")
+    named = [each if keeps_suffix else each.removesuffix(".md") for each in choices]
+    return next((each for each in named if names.find(each, path) == wanted), None)
