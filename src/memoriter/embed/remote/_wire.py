@@ -348,6 +348,11 @@ def to_exception(
             assert_never(kind)
 
 
+def usual_error(refusal: ErrorResponse) -> EmbeddingError:
+    """Return the error that most services mean by a status and a message."""
+    return to_exception(refusal, classify(refusal.status, refusal.whole))
+
+
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait from `retry-after-ms`, or from `retry-after` in seconds or as a date.
 
@@ -378,8 +383,6 @@ def _seconds_in(text: str | None) -> float | None:
 
 def error_object(body: bytes) -> dict[str, Any]:
     """Return the `error` of a JSON response as an object, or an empty one."""
-    import json
-
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
