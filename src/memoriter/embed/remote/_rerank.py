@@ -203,8 +203,7 @@ class RemoteReranker:
     ) -> None:
         """Prepare the reranker; nothing is sent yet. The arguments are those of `RemoteProvider`.
 
-        Raises:
-            ConfigError: the settings do not fit the vendor.
+        Raises ConfigError: the settings do not fit the vendor.
         """
         self._vendor = vendor = rerank_vendor_of(settings.vendor)
         self._settings = vendor.resolved(settings)

@@ -112,8 +112,7 @@ class RemoteSettings:
 def endpoint_of(base_url: str) -> str:
     """Return the address without credentials and without a trailing slash.
 
-    Raises:
-        ConfigError: it is not the address of a web service.
+    Raises ConfigError: it is not the address of a web service.
     """
     try:
         parts = urlsplit(base_url.strip())
@@ -319,8 +318,7 @@ class Vendor:
     def resolved(self, settings: RemoteSettings) -> RemoteSettings:
         """Return the settings with address and model filled in.
 
-        Raises:
-            ConfigError: the settings name no model, and the vendor has no default.
+        Raises ConfigError: the settings name no model, and the vendor has no default.
         """
         base_url = settings.base_url or self.base_url
         model = settings.model.strip() or self.default_model
@@ -336,8 +334,7 @@ class Vendor:
     def model_of(self, settings: RemoteSettings) -> RemoteModel:
         """Return the properties of the model in resolved settings, with the configured dimensions.
 
-        Raises:
-            ConfigError: the model does not support the configured dimensions.
+        Raises ConfigError: the model does not support the configured dimensions.
         """
         row = self.models.get(settings.model)
         if row is None or (self.own_models_only_at_home and self.address(settings.base_url) != self.base_url):
