@@ -70,10 +70,8 @@ def sha256_of(file: Path) -> str:
 def revision_of(files: list[Path], cache_dir: Path) -> str:
     """Return 16 hex digits that identify the content of the files.
 
-    A file is not read again if its path, size, time and inode are unchanged.
-
-    Raises:
-        ProviderUnavailable: a file cannot be read.
+    A file is not read again if its path, size, time and inode are unchanged. Raises ProviderUnavailable: a file cannot
+    be read.
     """
     try:
         hashes = [_cached_hash(file, cache_dir) for file in files]

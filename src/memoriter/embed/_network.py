@@ -86,8 +86,7 @@ class ExchangeLimits(threading.local):
     def seconds(self, timeout: float | None = None) -> float | None:
         """Return the seconds that the next operation may take, or None for no limit.
 
-        Raises:
-            TimeoutError: no time is left.
+        Raises TimeoutError: no time is left.
         """
         time_left = self._time_left()
         if time_left <= 0:
@@ -109,10 +108,8 @@ class ExchangeLimits(threading.local):
 def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Client:
     """Return a client that obeys the limits.
 
-    It does not follow redirects. Of the environment it reads only the variables for TLS.
-
-    Raises:
-        ClientRefused: the proxy or the certificates cannot be used.
+    It does not follow redirects. Of the environment it reads only the variables for TLS. Raises ClientRefused: the
+    proxy or the certificates cannot be used.
     """
     try:
         certificates = httpx2.create_ssl_context()

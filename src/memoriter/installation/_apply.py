@@ -160,8 +160,7 @@ def _write(planned: _PlannedWrite) -> None:
 def _restrict_permissions(target: Path) -> None:
     """Remove the permissions of others from a file before it holds a token.
 
-    Raises:
-        WriteError: the permissions could not be changed.
+    Raises WriteError: the permissions could not be changed.
     """
     try:
         mode = stat.S_IMODE(target.stat().st_mode)

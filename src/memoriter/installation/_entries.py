@@ -92,8 +92,7 @@ class Launch:
 def server_entry(client: ClientName, launch: Launch, scope: Scope) -> dict[str, Any]:
     """Return the server's entry in the format of a client.
 
-    Raises:
-        UsageError: the client cannot connect to a running server.
+    Raises UsageError: the client cannot connect to a running server.
     """
     return _started(client, launch, scope) if launch.remote is None else _connected(client, launch.remote, scope)
 

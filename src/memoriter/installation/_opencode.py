@@ -140,11 +140,7 @@ def plugin_text(command: Sequence[str], environ: Mapping[str, str]) -> str:
 
 
 def put_plugin(text: str, name: str, plugin: str) -> str:
-    """Return the file with the plugin in it.
-
-    Raises:
-        ConfigError: the file exists, and memoriter did not write it.
-    """
+    """Return the file with the plugin in it. Raises ConfigError: the file exists, and memoriter did not write it."""
     if text.strip() and not text.startswith(FIRST_LINE):
         message = f"{name}: This file is not from memoriter."
         raise ConfigError(message, remedy="Nothing was written. Rename the file and retry, or use --no-hooks.")

@@ -18,8 +18,7 @@ LONGEST = 64 * 1024 * 1024
 def read_text(file: Path) -> tuple[bytes | None, str, str]:
     """Return the content of a configuration file, or None if it is missing; its text; and its byte order mark.
 
-    Raises:
-        ConfigError: the file cannot be read, or is not UTF-8.
+    Raises ConfigError: the file cannot be read, or is not UTF-8.
     """
     try:
         content = read_plain(file, LONGEST, follow=True)

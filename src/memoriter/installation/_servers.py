@@ -30,8 +30,7 @@ OWNERS_KEYS = frozenset({"enabled", "timeout", "description"})
 def edit_server(text: str, name: str, entry: Mapping[str, Any] | None, *, client: ClientName) -> str:
     """Return the file of a client with memoriter's server as in `entry`, or without it if that is None.
 
-    Raises:
-        ConfigError: the text is malformed.
+    Raises ConfigError: the text is malformed.
     """
     key = SERVERS_KEYS.get(client, "mcpServers")
     superseded = frozenset[str]()
@@ -72,8 +71,7 @@ def without_owners_keys(entry: Mapping[str, Any], current: Mapping[str, Any] | N
 def current_entry(text: str, name: str, client: ClientName) -> dict[str, Any] | None:
     """Return memoriter's entry in the file of a client, or None if there is none.
 
-    Raises:
-        ConfigError: the text is malformed.
+    Raises ConfigError: the text is malformed.
     """
     entry = _servers(text, name, client).get(SERVER_NAME)
     return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
@@ -82,8 +80,7 @@ def current_entry(text: str, name: str, client: ClientName) -> dict[str, Any] | 
 def holds_foreign_entry(text: str, name: str, client: ClientName) -> bool:
     """Return whether the file of a client has an entry with memoriter's name that memoriter did not write.
 
-    Raises:
-        ConfigError: the text is malformed.
+    Raises ConfigError: the text is malformed.
     """
     servers = _servers(text, name, client)
     return SERVER_NAME in servers and not is_own_entry(servers[SERVER_NAME])
@@ -92,8 +89,7 @@ def holds_foreign_entry(text: str, name: str, client: ClientName) -> bool:
 def _servers(text: str, name: str, client: ClientName) -> dict[str, Any]:
     """Return the servers in the file of a client; none if their place holds another kind of value.
 
-    Raises:
-        ConfigError: the text is malformed.
+    Raises ConfigError: the text is malformed.
     """
     if not text.strip():
         return {}
@@ -137,8 +133,7 @@ def _edit_json(
 def object_at(parent: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
     """Return the object under a key, or an empty one if there is none, or null.
 
-    Raises:
-        ConfigError: the value is not an object.
+    Raises ConfigError: the value is not an object.
     """
     value = parent.get(key)
     value = dict[str, Any]() if value is None else value

@@ -21,11 +21,7 @@ _BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:#.*)?\Z")
 
 
 def read(text: str, name: str) -> dict[str, Any]:
-    """Return the values of a TOML text.
-
-    Raises:
-        ConfigError: the text is not TOML; the message names the position.
-    """
+    """Return the values of a TOML text. Raises ConfigError: the text is not TOML; the message names the position."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -73,8 +69,7 @@ def put(
 def remove(text: str, name: str, path: tuple[str, str]) -> str:
     """Return the text without the table at a path, which is there, and without the outer one if this empties it.
 
-    Raises:
-        ConfigError: the text is not TOML.
+    Raises ConfigError: the text is not TOML.
     """
     import tomlkit
 
@@ -133,11 +128,7 @@ def _is_instance(value: Any, kind: type) -> bool:
 
 
 def _check_table(value: Any, name: str, key: str) -> bool:
-    """Return True if a value is a table.
-
-    Raises:
-        ConfigError: the value is not a table.
-    """
+    """Return True if a value is a table. Raises ConfigError: the value is not a table."""
     if not hasattr(value, "keys"):
         raise ConfigError(f"{name}: {key} is not a table.", remedy="Nothing was written. Correct the file and retry.")
     return True

@@ -23,8 +23,7 @@ STEP = "  "
 def read(text: str, name: str) -> dict[str, Any]:
     """Return the mapping in a YAML text; an empty text has an empty one.
 
-    Raises:
-        ConfigError: the text is not YAML, or not a mapping; the message names the position.
+    Raises ConfigError: the text is not YAML, or not a mapping; the message names the position.
     """
     import yaml
 
@@ -76,10 +75,8 @@ def put(text: str, name: str, path: tuple[str, str], values: Mapping[str, Any]) 
 def remove(text: str, name: str, path: tuple[str, str]) -> str:
     """Return the text without the mapping at a path, and without the outer one if this empties it.
 
-    The text is unchanged if there is no value at the path.
-
-    Raises:
-        ConfigError: the text is not YAML, or the file has a form that cannot be edited safely.
+    The text is unchanged if there is no value at the path. Raises ConfigError: the text is not YAML, or the file has a
+    form that cannot be edited safely.
     """
     outer, inner = path
     before = read(text, name)
@@ -109,11 +106,7 @@ def _mapping(parent: Mapping[str, Any], key: str, name: str, shown: str) -> dict
 
 
 def _checked(after: str, name: str, expected: dict[str, Any]) -> str:
-    """Return the text if it holds what is expected.
-
-    Raises:
-        ConfigError: it does not.
-    """
+    """Return the text if it holds what is expected. Raises ConfigError: it does not."""
     try:
         if read(after, name) == expected:
             return after

@@ -42,8 +42,7 @@ class GraphEngine:
     def __init__(self, weights: WeightFile, cache_dir: Path) -> None:
         """Load the graph and the tokenizer. The converted weights come from the cache, or are converted and cached.
 
-        Raises:
-            Exception: any error of a package that is missing or too old, or of a full disk.
+        Raises Exception: any error of a package that is missing or too old, or of a full disk.
         """
         self._weights = weights
         self._tokenizer = Tokenizer(self._weights, vocabulary_file(cache_dir))

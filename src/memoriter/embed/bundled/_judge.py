@@ -65,8 +65,7 @@ class JudgeEngine:
     def __init__(self, released: Path, cache_dir: Path) -> None:
         """Load the graph, the tokenizer and the weights, which are cached once they are converted (0.4 s, at first 1).
 
-        Raises:
-            Exception: any error of a package that is missing or too old, of a damaged file, or of a full disk.
+        Raises Exception: any error of a package that is missing or too old, of a damaged file, or of a full disk.
         """
         weights = open_weights(released)
         with ThreadPoolExecutor(1) as beside:  # the vocabulary takes as long as all the rest

@@ -66,10 +66,8 @@ def released_weights(cache_dir: Path) -> Path:
 def usable_weights(cache_dir: Path) -> Path:
     """Return the weight file, after ruling out everything that could make the C engine fail or crash.
 
-    The results of slow checks (the hash, a trial in a separate process) are stored in `cache_dir`.
-
-    Raises:
-        ProviderUnavailable: a check failed; the message gives the reason.
+    The results of slow checks (the hash, a trial in a separate process) are stored in `cache_dir`. Raises
+    ProviderUnavailable: a check failed; the message gives the reason.
     """
     weights = released_weights(cache_dir)
     needs_trial = _needs_trial()

@@ -118,10 +118,7 @@ class _HubAccess:
         """Repeat `attempt` until it returns True.
 
         An attempt returns False if it made progress before the connection broke, and raises Interrupted if it made
-        none.
-
-        Raises:
-            ProviderUnavailable: `_TRIES` consecutive attempts made no progress.
+        none. Raises ProviderUnavailable: `_TRIES` consecutive attempts made no progress.
         """
         failures = 0
         while True:

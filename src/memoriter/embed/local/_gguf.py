@@ -105,8 +105,7 @@ def open_gguf(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
 def gguf_spec(path: Path, *, cache_dir: Path) -> ModelSpec:
     """Return the model of a GGUF file, without llama.cpp.
 
-    Raises:
-        ProviderUnavailable: the file is not a complete embedding model.
+    Raises ProviderUnavailable: the file is not a complete embedding model.
     """
     header = read_gguf(path)
     if not header.embedding_length:
@@ -157,8 +156,7 @@ class GgufHeader:
 def read_gguf(file: Path) -> GgufHeader:
     """Return the header of a GGUF file, after checking that the file is complete.
 
-    Raises:
-        ProviderUnavailable: the file cannot be read, has another format, or is too short.
+    Raises ProviderUnavailable: the file cannot be read, has another format, or is too short.
     """
     try:
         with file.open("rb") as stream:
@@ -176,8 +174,7 @@ def read_gguf(file: Path) -> GgufHeader:
 def parse_gguf(content: bytes | mmap.mmap, name: str) -> GgufHeader:
     """Return the header of a file's content; `name` is used in messages. This function is pure.
 
-    Raises:
-        ProviderUnavailable: the content has another format, or is too short.
+    Raises ProviderUnavailable: the content has another format, or is too short.
     """
     if content[:4] != _MAGIC:
         raise _not_gguf(bytes(content[:512]), name)

@@ -62,8 +62,7 @@ def is_model_uri(text: str) -> bool:
 def parse_model_uri(uri: str) -> HubModel:
     """Parse an `hf:` address; `#` precedes a branch, a tag or a commit.
 
-    Raises:
-        ConfigError: the text is not such an address.
+    Raises ConfigError: the text is not such an address.
     """
     scheme = _SCHEME.match(uri)
     path, _, revision = uri[scheme.end() if scheme else 0 :].partition("#")
@@ -93,8 +92,7 @@ def listing_url(model: HubModel, hub: str = HUB) -> str:
 def choose_file(model: HubModel, listing: bytes) -> HubModel:
     """Return the model with its file: the one of the given size; by default the only file, or the one of 8 bits.
 
-    Raises:
-        ProviderUnavailable: the list cannot be parsed, no file matches, or the matching file is split into several.
+    Raises ProviderUnavailable: the list cannot be parsed, no file matches, or the matching file is split into several.
     """
     try:
         files = sorted(str(entry["path"]) for entry in json.loads(listing) if entry["type"] == "file")
@@ -132,8 +130,7 @@ def stored_path(model: HubModel, model_cache_dir: Path) -> Path:
 def local_file(model: str, model_cache_dir: Path) -> Path | None:
     """Return the file that a path or an `hf:` address names, or None if finding it needs the hub.
 
-    Raises:
-        ConfigError: the `hf:` address is invalid.
+    Raises ConfigError: the `hf:` address is invalid.
     """
     if not is_model_uri(model):
         return Path(model)

@@ -72,10 +72,8 @@ _BINDING_POOLINGS = {"mean": 1, "cls": 2, "last": 3}
 def usable_package() -> Callable[..., LocalEngine]:
     """Return a function that loads a model, called as (path, pooling=…, most_tokens=…, threads=…, passed=…).
 
-    Nothing is imported yet. `passed` is the folder that records the trials of the model.
-
-    Raises:
-        ProviderUnavailable: neither package is installed, or llama.cpp would crash on this processor.
+    Nothing is imported yet. `passed` is the folder that records the trials of the model. Raises ProviderUnavailable:
+    neither package is installed, or llama.cpp would crash on this processor.
     """
     if importlib.util.find_spec("xllamacpp") is not None:
         flags = processor_flags()
@@ -104,10 +102,8 @@ def _with_llama_cpp_python(path: str, *, pooling: str, most_tokens: int, threads
 def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> None:
     """Check once that a model works. If no interpreter can be started, skip the check.
 
-    A file in the folder `passed` records success for each version of llama.cpp.
-
-    Raises:
-        ProviderUnavailable: the process crashed or did not end.
+    A file in the folder `passed` records success for each version of llama.cpp. Raises ProviderUnavailable: the process
+    crashed or did not end.
     """
     import subprocess
     from importlib import metadata
@@ -142,8 +138,7 @@ class LlamaServer:
     def __init__(self, path: str, *, pooling: str, most_tokens: int, threads: int, tcp: bool = False) -> None:
         """Load the model. This takes about one second per gigabyte.
 
-        Raises:
-            ProviderUnavailable: llama.cpp rejects the model.
+        Raises ProviderUnavailable: llama.cpp rejects the model.
         """
         self._most_tokens = most_tokens
         self._key = secrets.token_urlsafe()
@@ -189,8 +184,7 @@ class LlamaServer:
     def relevance(self, query: str, passage: str) -> float:
         """Return how relevant a passage is to a question, by a model that was loaded with the pooling `rank`.
 
-        Raises:
-            InputTooLarge: both together are longer than the model reads.
+        Raises InputTooLarge: both together are longer than the model reads.
         """
         if (server := self._server) is None:
             raise _stopped_error("it was closed")
@@ -295,11 +289,7 @@ class LlamaBinding:
     """Embeds one text at a time, because threads must not share the binding's context."""
 
     def __init__(self, path: str, *, pooling: str, most_tokens: int, threads: int) -> None:
-        """Load the model.
-
-        Raises:
-            ProviderUnavailable: llama.cpp rejects the model.
-        """
+        """Load the model. Raises ProviderUnavailable: llama.cpp rejects the model."""
         import importlib
 
         self._lock = threading.Lock()

@@ -86,8 +86,7 @@ class OnnxFolder:
 def read_onnx_folder(path: Path) -> OnnxFolder:
     """Return the model in a folder, or the model of an `.onnx` file.
 
-    Raises:
-        ProviderUnavailable: a file is missing or cannot be read.
+    Raises ProviderUnavailable: a file is missing or cannot be read.
     """
     graph = path if path.suffix == ".onnx" and not path.is_dir() else _find_graph(path)
     root = graph.parent.parent if graph.parent.name == "onnx" else graph.parent
@@ -249,8 +248,7 @@ def require_packages() -> None:
 def onnx_spec(path: Path, *, cache_dir: Path) -> ModelSpec | None:
     """Return the model of a folder without loading it, or None if its configuration does not state the dimensions.
 
-    Raises:
-        ProviderUnavailable: the folder does not hold an embedding model.
+    Raises ProviderUnavailable: the folder does not hold an embedding model.
     """
     model = read_onnx_folder(path)
     return _spec(model, model.dimensions, cache_dir) if model.dimensions else None
@@ -277,8 +275,7 @@ class OnnxEngine:
     def __init__(self, model: OnnxFolder, threads: int) -> None:
         """Load tokenizer and graph.
 
-        Raises:
-            ProviderUnavailable: the tokenizer or graph does not load, or the graph has unknown inputs or outputs.
+        Raises ProviderUnavailable: the tokenizer or graph does not load, or the graph has unknown inputs or outputs.
         """
         self._model = model
         self._tokenizer = load_tokenizer(model)

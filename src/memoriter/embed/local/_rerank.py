@@ -108,8 +108,7 @@ class LocalReranker:
 def open_onnx_reranker(path: Path, *, clock: Callable[[], float], threads: int | None = None) -> LocalReranker:
     """Return the cross-encoder of a folder or an `.onnx` file. It is loaded at the first use.
 
-    Raises:
-        ProviderUnavailable: a package is not installed, or a file is missing.
+    Raises ProviderUnavailable: a package is not installed, or a file is missing.
     """
     require_packages()
     try:
@@ -125,8 +124,7 @@ class OnnxCrossEncoder:
     def __init__(self, model: OnnxFolder, threads: int) -> None:
         """Load tokenizer and graph.
 
-        Raises:
-            ProviderUnavailable: one of them does not load, or the graph is no cross-encoder.
+        Raises ProviderUnavailable: one of them does not load, or the graph is no cross-encoder.
         """
         self._tokenizer = load_tokenizer(model)
         self._tokenizer.enable_truncation(max(model.max_tokens, _LEAST_TOKENS), strategy="longest_first")
@@ -161,8 +159,7 @@ class OnnxCrossEncoder:
 def open_gguf_reranker(path: Path, *, cache_dir: Path, clock: Callable[[], float]) -> LocalReranker:
     """Return the reranker of a GGUF file. llama.cpp loads it at the first use.
 
-    Raises:
-        ProviderUnavailable: llama.cpp is not installed, or the file is no complete reranker.
+    Raises ProviderUnavailable: llama.cpp is not installed, or the file is no complete reranker.
     """
     usable_package()
     if importlib.util.find_spec("xllamacpp") is None:

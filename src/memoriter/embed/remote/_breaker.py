@@ -53,8 +53,7 @@ class CircuitBreaker:
     def call(self, call: Callable[[], T]) -> T:
         """Run `call` unless the circuit is open; when it is half-open, allow one probe at a time.
 
-        Raises:
-            EmbeddingError: the error of the call, or `OutOfQuota` or `Unauthorised` if the call is not made.
+        Raises EmbeddingError: the error of the call, or `OutOfQuota` or `Unauthorised` if the call is not made.
         """
         with self._lock:
             reason = self._guard.reason

@@ -116,15 +116,12 @@ def values_of(item: Any) -> Any:
     return cast("dict[str, Any]", item).get("values") if isinstance(item, dict) else None
 
 
-def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
-) -> EmbeddingError:
+def error_of(refusal: ErrorResponse) -> EmbeddingError:
     """Convert an error response to an error.
 
     The message "You exceeded your current quota" is about a minute or a day; `details` has the difference.
     """
-    refusal = ErrorResponse(service, status, headers, body, secrets)
-    details = _details(body)
+    details = _details(refusal.body)
     waits = [match for detail in details if (match := _DURATION.fullmatch(word_of(detail.get("retryDelay"))))]
     wait = float(waits[0][1]) if waits else None
     return to_exception(refusal, _kind(refusal, details), retry_after=wait)
@@ -153,11 +150,6 @@ def _written(value: Any) -> bytes:
         return b""
 
 
-def _others(settings: RemoteSettings) -> RemoteModel:
-    del settings
-    return _FIRST
-
-
 _PRICING = "https://ai.google.dev/gemini-api/docs/pricing"
 _PRICES = {
     "gemini-embedding-001": Price(0.15, 0.075, _PRICING),
@@ -171,10 +163,10 @@ VENDOR = Vendor(
     base_url="https://generativelanguage.googleapis.com/v1beta",
     models=_MODELS,
     prices=_PRICES,
-    unlisted_model=_others,
+    unlisted_model=lambda _: _FIRST,
     build_request=build_request,
     parse_response=parse_response,
-    error_of=error_of,
+    refuse=error_of,
     prefixes=("models/", "gemini/", "google/"),
     address=_address,
 )

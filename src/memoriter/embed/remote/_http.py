@@ -305,10 +305,8 @@ def _convert(response: Response, convert: Callable[[Response], T], url: str) -> 
 def _redirect_request(request: Request, url: str, status: int) -> Request:
     """Return the request for the redirect target.
 
-    The target is an address of the same service. A GET may also go to another host over https, without the key.
-
-    Raises:
-        ProviderUnavailable: the redirect would send the key or the notes to another host.
+    The target is an address of the same service. A GET may also go to another host over https, without the key. Raises
+    ProviderUnavailable: the redirect would send the key or the notes to another host.
     """
     import memoriter.embed._network as network
 

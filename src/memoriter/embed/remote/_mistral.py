@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, endpoint_of, headers_for
+from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, embeddings_address, headers_for
 from memoriter.embed.remote._wire import (
     ErrorResponse,
     classify,
@@ -15,7 +15,7 @@ from memoriter.embed.remote._wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from memoriter.embed.remote._vendor import RemoteSettings
     from memoriter.embed.remote._wire import Request
@@ -41,10 +41,6 @@ _MODELS = {
 }
 
 
-def _address(base_url: str) -> str:
-    return endpoint_of(base_url).removesuffix("/embeddings")
-
-
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
     """Return one request for all texts; queries and documents are treated alike."""
     del role
@@ -52,21 +48,13 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
     row = _MODELS.get(settings.model)
     if row and row.sizes and settings.dimensions not in {None, row.dimensions}:
         body["output_dimension"] = settings.dimensions
-    return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
+    return json_post(embeddings_address(settings.base_url) + "/embeddings", headers_for(settings), body)
 
 
-def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
-) -> EmbeddingError:
+def error_of(refusal: ErrorResponse) -> EmbeddingError:
     """Convert an error response to an error."""
-    refusal = ErrorResponse(service, status, headers, body, secrets)
-    too_much = word_of(error_object(body).get("code")) == _TOO_MUCH
-    return to_exception(refusal, "too_large" if too_much else classify(status, refusal.whole))
-
-
-def _others(settings: RemoteSettings) -> RemoteModel:
-    del settings
-    return _row(None)
+    too_much = word_of(error_object(refusal.body).get("code")) == _TOO_MUCH
+    return to_exception(refusal, "too_large" if too_much else classify(refusal.status, refusal.whole))
 
 
 _PRICING = "https://mistral.ai/pricing"
@@ -83,9 +71,9 @@ VENDOR = Vendor(
     base_url="https://api.mistral.ai/v1",
     models=_MODELS,
     prices=_PRICES,
-    unlisted_model=_others,
+    unlisted_model=lambda _: _row(None),
     build_request=build_request,
-    error_of=error_of,
+    refuse=error_of,
     prefixes=("mistral/", "mistralai/"),
-    address=_address,
+    address=embeddings_address,
 )

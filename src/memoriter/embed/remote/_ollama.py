@@ -8,7 +8,7 @@ from memoriter.embed.remote._vendor import RemoteModel, Vendor, endpoint_of, hea
 from memoriter.embed.remote._wire import ErrorResponse, classify, json_object, json_post, listed, matrix, to_exception
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -46,17 +46,14 @@ def parse_response(body: bytes, count: int, dimensions: int | None, service: str
     return matrix(rows, count=count, dimensions=dimensions, service=service)
 
 
-def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
-) -> EmbeddingError:
+def error_of(refusal: ErrorResponse) -> EmbeddingError:
     """Convert an error response to an error; most come as `{"error": words}` with status 500 or 400."""
-    refusal = ErrorResponse(service, status, headers, body, secrets)
     remedy = (
         "Fetch the model with `ollama pull`, or set memorySearch.model to one that `ollama list` shows."
-        if status == 404
+        if refusal.status == 404
         else ""
     )
-    return to_exception(refusal, _kind(status, refusal.whole.lower()), remedy=remedy)
+    return to_exception(refusal, _kind(refusal.status, refusal.whole.lower()), remedy=remedy)
 
 
 def _kind(status: int, words: str) -> Kind:
@@ -79,7 +76,7 @@ VENDOR = Vendor(
     unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,
-    error_of=error_of,
+    refuse=error_of,
     prefixes=("ollama/",),
     needs_key=False,
     address=_address,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, endpoint_of, headers_for, open_model
+from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, embeddings_address, headers_for, open_model
 from memoriter.embed.remote._wire import (
     ErrorResponse,
     classify,
@@ -22,7 +22,7 @@ from memoriter.embed.remote._wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -50,13 +50,9 @@ _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not
 _SETTING_PARAMS = {"model", "dimensions", "encoding_format"}
 
 
-def _address(base_url: str) -> str:
-    return endpoint_of(base_url).removesuffix("/embeddings")
-
-
 def is_official(settings: RemoteSettings) -> bool:
     """Return whether the service is OpenAI's own. Others do not accept every parameter."""
-    return _address(settings.base_url) == _BASE_URL
+    return embeddings_address(settings.base_url) == _BASE_URL
 
 
 def request_body(texts: Sequence[str], settings: RemoteSettings) -> dict[str, object]:
@@ -76,7 +72,7 @@ def request_body(texts: Sequence[str], settings: RemoteSettings) -> dict[str, ob
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
     """Return one request for all texts; the role is in their templates already."""
     del role
-    url = _address(settings.base_url) + "/embeddings"
+    url = embeddings_address(settings.base_url) + "/embeddings"
     return json_post(url, headers_for(settings), request_body(texts, settings))
 
 
@@ -90,17 +86,15 @@ def parse_response(body: bytes, count: int, dimensions: int | None, service: str
     answer = json_object(body, service)
     if "data" not in answer and (error := error_object(body)) and "message" in error:
         status = error.get("code")
-        raise error_of(status if isinstance(status, int) and 400 <= status < 600 else 503, {}, body, service=service)
+        known = status if isinstance(status, int) and 400 <= status < 600 else 503
+        raise error_of(ErrorResponse(service, known, {}, body))
     return matrix(
         ordered(listed(answer, "data", service), count, service), count=count, dimensions=dimensions, service=service
     )
 
 
-def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
-) -> EmbeddingError:
+def error_of(refusal: ErrorResponse) -> EmbeddingError:
     """Convert an error response to an error: `error.code`, `error.type` and `error.param` first, then the status."""
-    refusal = ErrorResponse(service, status, headers, body, secrets)
     return to_exception(refusal, _kind(refusal))
 
 
@@ -139,8 +133,8 @@ VENDOR = Vendor(
     unlisted_model=_others,
     build_request=build_request,
     parse_response=parse_response,
-    error_of=error_of,
+    refuse=error_of,
     prefixes=("openai/",),
     own_models_only_at_home=True,
-    address=_address,
+    address=embeddings_address,
 )

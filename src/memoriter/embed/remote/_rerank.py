@@ -16,13 +16,12 @@ from memoriter.embed.remote._vendor import Price, endpoint_of, headers_for
 from memoriter.embed.remote._voyage import error_of as voyage_error_of
 from memoriter.embed.remote._wire import (
     ErrorResponse,
-    classify,
     error_value_text,
     json_object,
     json_post,
     sanitize,
-    to_exception,
     tokens_in,
+    usual_error,
 )
 from memoriter.errors import (
     BadScores,
@@ -43,11 +42,9 @@ if TYPE_CHECKING:
 
     from memoriter.embed.remote._http import HttpClient
     from memoriter.embed.remote._remote import UsageRecorder
-    from memoriter.embed.remote._vendor import RemoteSettings
+    from memoriter.embed.remote._vendor import ErrorOf, RemoteSettings
     from memoriter.embed.remote._wire import Request, Response
     from memoriter.service_guard import KeyValueStore
-
-    ErrorOf = Callable[[int, Mapping[str, str], bytes, Sequence[str], str], EmbeddingError]
 
 _TRIES = 2
 """Somebody waits for the answer."""
@@ -84,8 +81,8 @@ class RerankVendor:
     """Further parameters of each request."""
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     """Prices by model. The price of other models is unknown."""
-    error_of: ErrorOf | None = None
-    """Converts an answer that is not a success; None: by the usual meaning of status and message."""
+    refuse: ErrorOf = usual_error
+    """Returns the error that an answer means which is not a success."""
 
     def address(self, base_url: str) -> str:
         """Return the base address: without the method, and without what may not be shown."""
@@ -132,7 +129,7 @@ _VENDORS = {
                 "rerank-2.5": Price(0.05, None, _VOYAGE_PRICES, "2026-07"),
                 "rerank-2.5-lite": Price(0.02, None, _VOYAGE_PRICES, "2026-07"),
             },
-            error_of=voyage_error_of,
+            refuse=voyage_error_of,
         ),
         # llama.cpp (tools/server), vLLM, LocalAI and others
         RerankVendor(name="compatible", title="The server", base_url="", results=("results", "data")),
@@ -206,8 +203,7 @@ class RemoteReranker:
     ) -> None:
         """Prepare the reranker; nothing is sent yet. The arguments are those of `RemoteProvider`.
 
-        Raises:
-            ConfigError: the settings do not fit the vendor.
+        Raises ConfigError: the settings do not fit the vendor.
         """
         self._vendor = vendor = rerank_vendor_of(settings.vendor)
         self._settings = vendor.resolved(settings)
@@ -246,8 +242,9 @@ class RemoteReranker:
             return parse_scores(response.body, len(texts), self._vendor.results, self.service)
 
         def error_of(response: Response) -> EmbeddingError:
-            convert = self._vendor.error_of or _error_of
-            return convert(response.status, response.headers, response.body, self._settings.secrets, self.service)
+            secrets = self._settings.secrets
+            refusal = ErrorResponse(self.service, response.status, response.headers, response.body, secrets)
+            return self._vendor.refuse(refusal)
 
         if self._account is not None:
             self._account.check(tokens)
@@ -272,10 +269,3 @@ class RemoteReranker:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-
-def _error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str], service: str
-) -> EmbeddingError:
-    refusal = ErrorResponse(service, status, headers, body, secrets)
-    return to_exception(refusal, classify(status, refusal.whole))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from memoriter.embed.remote._wire import json_object, listed, matrix, ordered
+from memoriter.embed.remote._wire import ErrorResponse, json_object, listed, matrix, ordered, usual_error
 from memoriter.errors import ConfigError
 from memoriter.providers import DEFAULT_MODELS
 from memoriter.values import dataclass, field
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Build = Callable[[Sequence[str], Role, "RemoteSettings"], Request]
     Parse = Callable[[bytes, int, int | None, str], NDArray[np.float64]]
-    ErrorOf = Callable[[int, Mapping[str, str], bytes, Sequence[str], str], EmbeddingError]
+    ErrorOf = Callable[[ErrorResponse], EmbeddingError]
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VISIBLE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
@@ -112,8 +112,7 @@ class RemoteSettings:
 def endpoint_of(base_url: str) -> str:
     """Return the address without credentials and without a trailing slash.
 
-    Raises:
-        ConfigError: it is not the address of a web service.
+    Raises ConfigError: it is not the address of a web service.
     """
     try:
         parts = urlsplit(base_url.strip())
@@ -130,6 +129,11 @@ def endpoint_of(base_url: str) -> str:
         )
     netloc = f"[{host}]" if ":" in host else host
     return urlunsplit((parts.scheme, f"{netloc}:{port}" if port else netloc, parts.path.rstrip("/"), "", ""))
+
+
+def embeddings_address(base_url: str) -> str:
+    """Return the address of a service without the method that people paste with it. Raises ConfigError."""
+    return endpoint_of(base_url).removesuffix("/embeddings")
 
 
 def credentials_of(base_url: str) -> dict[str, str]:
@@ -275,8 +279,8 @@ class Vendor:
     """Returns the assumed properties of a model that is not in the table."""
     build_request: Build
     """Texts, role, resolved settings. Texts are sanitized, and templates are already around them."""
-    error_of: ErrorOf
-    """Status, headers (lower case), body, secrets that must not be repeated, and the name from `display_name`."""
+    refuse: ErrorOf = usual_error
+    """Returns the error that an answer means which is not a success."""
     parse_response: Parse = parse_data
     """Body of a success, number of texts, dimensions if they are known, and the name from `display_name`.
 
@@ -302,11 +306,19 @@ class Vendor:
         """Return a name for messages: the vendor's title at its own address, otherwise the host."""
         return self.title if endpoint == self.base_url else urlsplit(endpoint).netloc
 
+    def error_of(
+        self, status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str], service: str = ""
+    ) -> EmbeddingError:
+        """Return the error that an answer means which is not a success.
+
+        The names of headers are in lower case, secrets are not repeated, and the service is a `display_name`.
+        """
+        return self.refuse(ErrorResponse(service or self.title, status, headers, body, secrets))
+
     def resolved(self, settings: RemoteSettings) -> RemoteSettings:
         """Return the settings with address and model filled in.
 
-        Raises:
-            ConfigError: the settings name no model, and the vendor has no default.
+        Raises ConfigError: the settings name no model, and the vendor has no default.
         """
         base_url = settings.base_url or self.base_url
         model = settings.model.strip() or self.default_model
@@ -322,8 +334,7 @@ class Vendor:
     def model_of(self, settings: RemoteSettings) -> RemoteModel:
         """Return the properties of the model in resolved settings, with the configured dimensions.
 
-        Raises:
-            ConfigError: the model does not support the configured dimensions.
+        Raises ConfigError: the model does not support the configured dimensions.
         """
         row = self.models.get(settings.model)
         if row is None or (self.own_models_only_at_home and self.address(settings.base_url) != self.base_url):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, endpoint_of, headers_for
+from memoriter.embed.remote._vendor import Price, RemoteModel, Vendor, embeddings_address, headers_for
 from memoriter.embed.remote._wire import (
     ErrorResponse,
     classify,
@@ -14,7 +14,7 @@ from memoriter.embed.remote._wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from memoriter.embed.remote._vendor import RemoteSettings
     from memoriter.embed.remote._wire import Request
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _SERVICE = "Voyage AI"
 _SIZES = (256, 2048)
 _SPENT = re.compile(r"usage limit|spend\w* (?:limit|cap)|credits?\b|balance|quota", re.IGNORECASE)
+
+
+_PRICING = "https://docs.voyageai.com/docs/pricing"
 
 
 def _row(
@@ -41,26 +44,25 @@ def _row(
     )
 
 
-# docs.voyageai.com/reference/embeddings-api and /docs/embeddings
-_MODELS = {
-    "voyage-4-large": _row(120_000),
-    "voyage-4": _row(320_000),
-    "voyage-4-lite": _row(1_000_000),
-    "voyage-3-large": _row(120_000),
-    "voyage-3.5": _row(320_000),
-    "voyage-3.5-lite": _row(1_000_000),
-    "voyage-3": _row(120_000, sizes=None),
-    "voyage-3-lite": _row(120_000, dimensions=512, sizes=None),
-    "voyage-code-3": _row(120_000),
-    "voyage-finance-2": _row(120_000, sizes=None),
-    "voyage-law-2": _row(120_000, tokens=16_000, sizes=None),
-    "voyage-multilingual-2": _row(120_000, sizes=None),
-    "voyage-code-2": _row(120_000, dimensions=1536, tokens=16_000, sizes=None),
+# docs.voyageai.com/reference/embeddings-api and /docs/embeddings, with the dollars for a million tokens
+_ROWS = {
+    "voyage-4-large": (_row(120_000), 0.12),
+    "voyage-4": (_row(320_000), 0.06),
+    "voyage-4-lite": (_row(1_000_000), 0.02),
+    "voyage-3-large": (_row(120_000), 0.18),
+    "voyage-3.5": (_row(320_000), 0.06),
+    "voyage-3.5-lite": (_row(1_000_000), 0.02),
+    "voyage-3": (_row(120_000, sizes=None), 0.06),
+    "voyage-3-lite": (_row(120_000, dimensions=512, sizes=None), 0.02),
+    "voyage-code-3": (_row(120_000), 0.18),
+    "voyage-finance-2": (_row(120_000, sizes=None), 0.12),
+    "voyage-law-2": (_row(120_000, tokens=16_000, sizes=None), 0.12),
+    "voyage-multilingual-2": (_row(120_000, sizes=None), 0.12),
+    "voyage-code-2": (_row(120_000, dimensions=1536, tokens=16_000, sizes=None), 0.12),
 }
-
-
-def _address(base_url: str) -> str:
-    return endpoint_of(base_url).removesuffix("/embeddings")
+_MODELS = {name: row for name, (row, _) in _ROWS.items()}
+_PRICES = {name: Price(dollars, round(dollars * 0.67, 4), _PRICING) for name, (_, dollars) in _ROWS.items()}
+"""A batch costs a third less."""
 
 
 def request_params(role: Role, settings: RemoteSettings) -> dict[str, object]:
@@ -75,52 +77,20 @@ def request_params(role: Role, settings: RemoteSettings) -> dict[str, object]:
 def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) -> Request:
     """Return one request for all texts."""
     body = {"input": list(texts), **request_params(role, settings)}
-    return json_post(_address(settings.base_url) + "/embeddings", headers_for(settings), body)
+    return json_post(embeddings_address(settings.base_url) + "/embeddings", headers_for(settings), body)
 
 
-def error_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Sequence[str] = (), service: str = _SERVICE
-) -> EmbeddingError:
+def error_of(refusal: ErrorResponse) -> EmbeddingError:
     """Convert an error response to an error.
 
     An account without a payment method is throttled, although the message is about billing.
     """
-    refusal = ErrorResponse(service, status, headers, body, secrets)
-    kind = classify(status, refusal.whole)
-    if status == 429:
+    kind = classify(refusal.status, refusal.whole)
+    if refusal.status == 429:
         slow = "rate limit" in refusal.whole.lower()
         kind = "quota" if _SPENT.search(refusal.whole) and not slow else "throttled"
     return to_exception(refusal, kind)
 
-
-def _others(settings: RemoteSettings) -> RemoteModel:
-    del settings
-    return _row(120_000, sizes=None)
-
-
-_PRICING = "https://docs.voyageai.com/docs/pricing"
-
-
-def _price(plain: float) -> Price:
-    """Return a price; a batch costs a third less."""
-    return Price(plain, round(plain * 0.67, 4), _PRICING)
-
-
-_PRICES = {
-    "voyage-4-large": _price(0.12),
-    "voyage-4": _price(0.06),
-    "voyage-4-lite": _price(0.02),
-    "voyage-3-large": _price(0.18),
-    "voyage-3.5": _price(0.06),
-    "voyage-3.5-lite": _price(0.02),
-    "voyage-3": _price(0.06),
-    "voyage-3-lite": _price(0.02),
-    "voyage-code-3": _price(0.18),
-    "voyage-code-2": _price(0.12),
-    "voyage-finance-2": _price(0.12),
-    "voyage-law-2": _price(0.12),
-    "voyage-multilingual-2": _price(0.12),
-}
 
 VENDOR = Vendor(
     name="voyage",
@@ -128,9 +98,9 @@ VENDOR = Vendor(
     base_url="https://api.voyageai.com/v1",
     models=_MODELS,
     prices=_PRICES,
-    unlisted_model=_others,
+    unlisted_model=lambda _: _row(120_000, sizes=None),
     build_request=build_request,
-    error_of=error_of,
+    refuse=error_of,
     prefixes=("voyage/", "voyageai/"),
-    address=_address,
+    address=embeddings_address,
 )

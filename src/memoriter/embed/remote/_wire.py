@@ -115,8 +115,7 @@ def json_post(url: str, headers: Mapping[str, str], value: object) -> Request:
 def json_object(body: bytes, service: str) -> dict[str, Any]:
     """Return the JSON object in a response body.
 
-    Raises:
-        TransientFailure: the body is something else, such as a proxy's page or an incomplete response.
+    Raises TransientFailure: the body is something else, such as a proxy's page or an incomplete response.
     """
     try:
         value = json.loads(body)
@@ -131,11 +130,7 @@ def json_object(body: bytes, service: str) -> dict[str, Any]:
 
 
 def listed(answer: Mapping[str, Any], name: str, service: str) -> list[Any]:
-    """Return the list `name` of a response.
-
-    Raises:
-        BadVector: the response has no such list.
-    """
+    """Return the list `name` of a response. Raises BadVector: the response has no such list."""
     value = answer.get(name)
     if not isinstance(value, list):
         raise BadVector(
@@ -148,8 +143,7 @@ def listed(answer: Mapping[str, Any], name: str, service: str) -> list[Any]:
 def ordered(items: Sequence[Any], count: int, service: str) -> list[Any]:
     """Return the `embedding` of each item, sorted by the item's `index`; items without `index` keep their position.
 
-    Raises:
-        BadVector: the items do not match the texts one to one.
+    Raises BadVector: the items do not match the texts one to one.
     """
     if len(items) != count or not all(isinstance(item, dict) for item in items):
         raise BadVector(f"{service} gave {len(items)} vectors for {count} texts.")
@@ -163,10 +157,8 @@ def ordered(items: Sequence[Any], count: int, service: str) -> list[Any]:
 def matrix(rows: Sequence[Any], *, count: int, dimensions: int | None, service: str) -> NDArray[np.float64]:
     """Return vectors of shape (count, dimensions), not normalised. Missing vectors and missing numbers become NaN.
 
-    A row is a list of numbers or the base64 of little-endian 32-bit floats.
-
-    Raises:
-        BadVector: the number of vectors or of dimensions is wrong, or the dimensions cannot be determined.
+    A row is a list of numbers or the base64 of little-endian 32-bit floats. Raises BadVector: the number of vectors or
+    of dimensions is wrong, or the dimensions cannot be determined.
     """
     import numpy as np
 
@@ -348,6 +340,11 @@ def to_exception(
             assert_never(kind)
 
 
+def usual_error(refusal: ErrorResponse) -> EmbeddingError:
+    """Return the error that most services mean by a status and a message."""
+    return to_exception(refusal, classify(refusal.status, refusal.whole))
+
+
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait from `retry-after-ms`, or from `retry-after` in seconds or as a date.
 
@@ -378,8 +375,6 @@ def _seconds_in(text: str | None) -> float | None:
 
 def error_object(body: bytes) -> dict[str, Any]:
     """Return the `error` of a JSON response as an object, or an empty one."""
-    import json
-
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

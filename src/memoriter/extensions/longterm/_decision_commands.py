@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.cli import Line, Screen
-    from memoriter.extensions.longterm.api import Candidate, LongTermMemories, LongTermMemory
+    from memoriter.extensions.longterm.api import Candidate, Category, LongTermMemories, LongTermMemory
 
 CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
 IDS = click.argument("ids", nargs=-1, metavar="[ID]...")
@@ -32,21 +32,13 @@ def inbox() -> None:
     Statements come here if autoCapture is "inbox". They are lines of memory/inbox.md, which you may edit, and are
     dropped after 30 days (inboxDays). Next: memoriter ltm accept, reject or edit.
     """
-    from memoriter.extensions.longterm.api import candidate_json, inbox_of
+    from memoriter.extensions.longterm.api import inbox_of
 
     options = GlobalOptions.current()
-    screen = options.screen
     with open_long_term(options) as memory:
         found = inbox_of(memory.long_term)
         waiting = found.read().candidates
-        days = found.days
-    if screen.as_json:
-        screen.json([candidate_json(each, days) for each in waiting])
-        return
-    for each in waiting:
-        screen.show([_line(each, days)])
-    if not waiting:
-        screen.note((("The inbox is empty.", ""),))
+    _show(waiting, found.days, options.screen)
 
 
 @click.command(cls=Command, name="accept")
@@ -96,35 +88,22 @@ def reject(ids: tuple[str, ...], *, everything: bool) -> None:
 
     The beginning of an id is enough. Next: memoriter ltm inbox.
     """
-    from memoriter.extensions.longterm.api import candidate_json, inbox_of
+    from memoriter.extensions.longterm.api import inbox_of
 
     options = GlobalOptions.current()
-    screen = options.screen
     wanted = _wanted(ids, everything=everything)
     with open_long_term(options) as memory:
-        check_trust(memory.place, screen)
+        check_trust(memory.place, options.screen)
         found = inbox_of(memory.long_term)
         dropped = found.reject(wanted)
-        days = found.days
-    if screen.as_json:
-        screen.json([candidate_json(each, days) for each in dropped])
-        return
-    for each in dropped:
-        screen.show([(("Dropped: ", ""), *_line(each, days))])
-    if not dropped:
-        screen.note((("The inbox is empty.", ""),))
+    _show(dropped, found.days, options.screen, before="Dropped: ")
 
 
 @click.command(cls=Command, name="edit")
 @click.argument("identifier", metavar="ID")
 @click.argument("text", nargs=-1)
 @click.option("--category", type=CATEGORY, help="What it is about.")
-def edit(
-    identifier: str,
-    text: tuple[str, ...],
-    *,
-    category: Literal["preference", "fact", "decision", "entity", "other"] | None,
-) -> None:
+def edit(identifier: str, text: tuple[str, ...], *, category: Category | None) -> None:
     """Change the words or the category of a statement in the inbox.
 
         memoriter ltm edit 3f2a91c0 "I prefer TypeScript to Python."
@@ -154,6 +133,19 @@ def _wanted(ids: Sequence[str], *, everything: bool) -> Sequence[str]:
     if bool(ids) == everything:
         raise click.UsageError("Give ids as `memoriter ltm inbox` prints them, or --all.")
     return ["all"] if everything else ids
+
+
+def _show(candidates: Sequence[Candidate], days: float, screen: Screen, *, before: str = "") -> None:
+    """Print candidates that are dropped after so many days, each with a word before it."""
+    from memoriter.extensions.longterm.api import candidate_json
+
+    if screen.as_json:
+        screen.json([candidate_json(each, days) for each in candidates])
+        return
+    for each in candidates:
+        screen.show([((before, ""), *_line(each, days))])
+    if not candidates:
+        screen.note((("The inbox is empty.", ""),))
 
 
 def _line(candidate: Candidate, days: float) -> Line:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.cli import Line
-    from memoriter.extensions.longterm.api import LongTermForgotten, LongTermStats
+    from memoriter.extensions.longterm.api import Category, LongTermForgotten, LongTermStats
 
 OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
 LONGEST = 256 << 20
@@ -154,13 +154,7 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
 @click.option("--category", type=CATEGORY, default="other", show_default=True, help="What it is about.")
 @click.option("--importance", type=click.FloatRange(0, 1), metavar="I", default=0.7, show_default=True, help="0 to 1.")
 @click.option("--supersedes", metavar="ID", default="", help="The older memory that this one replaces.")
-def store(
-    text: tuple[str, ...],
-    *,
-    category: Literal["preference", "fact", "decision", "entity", "other"],
-    importance: float,
-    supersedes: str,
-) -> None:
+def store(text: tuple[str, ...], *, category: Category, importance: float, supersedes: str) -> None:
     """Store one statement of yours.
 
         memoriter ltm store "I prefer TypeScript to Python." --category preference

@@ -14,7 +14,8 @@ from memoriter.extensions.postgres._tenants import IS_MEMBER
 from memoriter.records import StoredIndex
 
 if TYPE_CHECKING:
-    from memoriter.extensions.postgres._server import Connection, ServerSettings
+    from memoriter.extensions.postgres._server import Connection
+    from memoriter.extensions.postgres._settings import ServerSettings
 
 READING_MILLISECONDS = 1_000
 """How long a memory that is being compacted may delay the list."""

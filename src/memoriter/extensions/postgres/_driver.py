@@ -8,7 +8,7 @@ from memoriter.config import expand
 from memoriter.environment import host_name
 from memoriter.extensions.postgres._catalog import drop_space, list_spaces
 from memoriter.extensions.postgres._inspected import InspectedStore
-from memoriter.extensions.postgres._server import ServerSettings
+from memoriter.extensions.postgres._settings import ServerSettings
 from memoriter.extensions.postgres._store import PostgresStore, runs_in_background
 from memoriter.extensions.postgres.settings import KEY, PostgresSettings
 from memoriter.values import dataclass

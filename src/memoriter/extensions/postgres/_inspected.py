@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memoriter.extensions.postgres._files import Place
-    from memoriter.extensions.postgres._server import Connection, ServerSettings
+    from memoriter.extensions.postgres._server import Connection
+    from memoriter.extensions.postgres._settings import ServerSettings
     from memoriter.types import Diagnostic
 
 

@@ -23,7 +23,6 @@ from memoriter.extensions.postgres._schema import VERSION, check_columns, quoted
 from memoriter.extensions.postgres._tenants import check_usage, enter_owner, tenant_statements
 from memoriter.extensions.postgres._translation import first_line, translated
 from memoriter.extras import require
-from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
     from memoriter.extensions.postgres._connections import LimitedConnection, Pool
+    from memoriter.extensions.postgres._settings import ServerSettings
 
     Connection = LimitedConnection
 
@@ -362,21 +362,3 @@ def _register(connection: LimitedConnection, types: Iterable[tuple[str, int, int
     }
     for name, number, array in types:
         registering[name](connection, TypeInfo(name, number, array))
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """Where the store is."""
-
-    dsn: str = field(default="", repr=False)
-    """A connection string of libpq or an address; empty: its environment variables and defaults."""
-    service: str = ""
-    """The name of a service of libpq's service file."""
-    password: str = field(default="", repr=False)
-    """The password of the user; empty: the one of `dsn`, of libpq's environment variables or of its password file."""
-    schema: str = "memoriter"
-    pool_size: int = 4
-    """The most connections for reading and writing; a right to index needs one more."""
-    statement_timeout_ms: int = 30_000
-    role: str = ""
-    """The role whose members may use a space; empty: the user of the connection, or the role that owns it already."""

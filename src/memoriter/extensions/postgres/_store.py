@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.extensions.postgres._server import Connection, ServerSettings
+    from memoriter.extensions.postgres._server import Connection
+    from memoriter.extensions.postgres._settings import ServerSettings
     from memoriter.records import ChunkRecord
     from memoriter.types import ModelSpec, Source
 

@@ -11,7 +11,7 @@ from memoriter.extensions.postgres._schema import quoted
 if TYPE_CHECKING:
     import psycopg
 
-    from memoriter.extensions.postgres._server import ServerSettings
+    from memoriter.extensions.postgres._settings import ServerSettings
 
 NO_ANSWER = (
     "Check that it runs and that memorySearch.store.postgres names it; that it accepts the user and the password, and"

@@ -199,11 +199,7 @@ def new_job_name(keys: Sequence[str], now: float) -> str:
 
 
 def parse_id(body: bytes, service: str, name: str = "id") -> str:
-    """Return the id that a service assigned to a file or a job.
-
-    Raises:
-        TransientFailure: the response has no id.
-    """
+    """Return the id that a service assigned to a file or a job. Raises TransientFailure: the response has no id."""
     value = json_object(body, service).get(name)
     if not isinstance(value, str) or not value:
         raise TransientFailure(f"{service} answered without {name!r}: {error_text(body)!r}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import reason_json
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from memoriter.web import Request, Work
 
 # LanceDB takes long to import, so the package is imported when it is needed.
+
+_operation = partial(operation, problems=(409,))
+"""Settings that have no long-term memories are a conflict."""
 
 
 def _memories(work: Work[Any]) -> LongTermMemories:
@@ -54,7 +58,7 @@ def of_day(memory: Memory, is_of_day: Callable[[float], bool]) -> dict[str, Any]
         return {"memories": [], "candidates": [], "longTerm": reason}
 
 
-@operation("GET", "/ltm/list", "list of Memory", requests.ListMemoriesRequest, problems=(409,))
+@_operation("GET", "/ltm/list", "list of Memory", requests.ListMemoriesRequest)
 def list_memories(work: Work[requests.ListMemoriesRequest]) -> list[dict[str, Any]]:
     """List long-term memories, the newest last."""
     from memoriter.extensions.longterm.api import memory_json
@@ -74,7 +78,7 @@ def list_memories(work: Work[requests.ListMemoriesRequest]) -> list[dict[str, An
     return [memory_json(each, replaced) for each in found[-request.limit :]]
 
 
-@operation("POST", "/ltm/search", "FoundMemories", requests.SearchMemoriesRequest, problems=(409,))
+@_operation("POST", "/ltm/search", "FoundMemories", requests.SearchMemoriesRequest)
 def search_memories(work: Work[requests.SearchMemoriesRequest]) -> dict[str, Any]:
     """Search long-term memories. Raises IndexUnavailable and UsageError."""
     from memoriter.extensions.longterm.api import hit_json
@@ -86,7 +90,7 @@ def search_memories(work: Work[requests.SearchMemoriesRequest]) -> dict[str, Any
     return {"memories": found, **({"nearest": nearest} if nearest else {}), **reasons}
 
 
-@operation("POST", "/ltm/store", "StoredMemory", requests.StoreMemoryRequest, scope="write", problems=(409,))
+@_operation("POST", "/ltm/store", "StoredMemory", requests.StoreMemoryRequest, scope="write")
 def store_memory(work: Work[requests.StoreMemoryRequest]) -> dict[str, Any]:
     """Store one statement as a long-term memory. Raises UsageError and WriteError.
 
@@ -105,7 +109,7 @@ def store_memory(work: Work[requests.StoreMemoryRequest]) -> dict[str, Any]:
     return stored_json(stored)
 
 
-@operation("POST", "/ltm/forget", "ForgottenMemories", requests.ForgetMemoryRequest, scope="write", problems=(409,))
+@_operation("POST", "/ltm/forget", "ForgottenMemories", requests.ForgetMemoryRequest, scope="write")
 def forget_memory(work: Work[requests.ForgetMemoryRequest]) -> dict[str, Any]:
     """Delete a long-term memory permanently. Raises UsageError, EmbeddingError and WriteError."""
     from memoriter.extensions.longterm.api import forgotten_memories_json
@@ -119,7 +123,7 @@ def forget_memory(work: Work[requests.ForgetMemoryRequest]) -> dict[str, Any]:
     raise UsageError("Give either `id` or `query`.", remedy="Send exactly one of them.")
 
 
-@operation("GET", "/ltm/stats", "MemoryStats", name="memoryStats", problems=(409,))
+@_operation("GET", "/ltm/stats", "MemoryStats", name="memoryStats")
 def stats(work: Work[Request]) -> dict[str, Any]:
     """Show the state of the long-term memories."""
     from memoriter.extensions.longterm.api import stats, stats_json
@@ -127,9 +131,7 @@ def stats(work: Work[Request]) -> dict[str, Any]:
     return stats_json(stats(_memories(work)))
 
 
-@operation(
-    "POST", "/ltm/rebuild", "Rebuilt", requests.RebuildRequest, name="rebuildMemories", scope="admin", problems=(409,)
-)
+@_operation("POST", "/ltm/rebuild", "Rebuilt", requests.RebuildRequest, name="rebuildMemories", scope="admin")
 def rebuild(work: Work[requests.RebuildRequest]) -> dict[str, Any]:
     """Make the database hold what the note says. Raises WriteError, EmbeddingError and IndexUnavailable."""
     from memoriter.extensions.longterm.api import rebuild, rebuilt_json
@@ -137,9 +139,7 @@ def rebuild(work: Work[requests.RebuildRequest]) -> dict[str, Any]:
     return rebuilt_json(rebuild(_memories(work), everything=work.request.all))
 
 
-@operation(
-    "POST", "/ltm/approve", "Memory", requests.ApproveRequest, name="approveMemory", scope="admin", problems=(409,)
-)
+@_operation("POST", "/ltm/approve", "Memory", requests.ApproveRequest, name="approveMemory", scope="admin")
 def approve(work: Work[requests.ApproveRequest]) -> dict[str, Any]:
     """Let a memory of somebody else be recalled. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import memory_json
@@ -147,9 +147,7 @@ def approve(work: Work[requests.ApproveRequest]) -> dict[str, Any]:
     return memory_json(_memories(work).approve(work.request.id))
 
 
-@operation(
-    "POST", "/ltm/withdraw", "Memory", requests.ApproveRequest, name="withdrawApproval", scope="admin", problems=(409,)
-)
+@_operation("POST", "/ltm/withdraw", "Memory", requests.ApproveRequest, name="withdrawApproval", scope="admin")
 def withdraw(work: Work[requests.ApproveRequest]) -> dict[str, Any]:
     """Withhold a memory of somebody else again. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import memory_json, withdraw_approval
@@ -157,7 +155,7 @@ def withdraw(work: Work[requests.ApproveRequest]) -> dict[str, Any]:
     return memory_json(withdraw_approval(_memories(work), work.request.id))
 
 
-@operation("GET", "/ltm/withheld", "list of Memory", name="withheldMemories", problems=(409,))
+@_operation("GET", "/ltm/withheld", "list of Memory", name="withheldMemories")
 def withheld(work: Work[Request]) -> list[dict[str, Any]]:
     """List the memories that are not put before a turn, because of who wrote them."""
     from memoriter.extensions.longterm.api import memory_json, withheld_memories
@@ -165,14 +163,13 @@ def withheld(work: Work[Request]) -> list[dict[str, Any]]:
     return [memory_json(each) for each in withheld_memories(_memories(work))]
 
 
-@operation(
+@_operation(
     "POST",
     "/ltm/restore",
     "RestoredCandidate",
     requests.RestoreCandidateRequest,
     name="restoreCandidate",
     scope="admin",
-    problems=(409,),
 )
 def restore(work: Work[requests.RestoreCandidateRequest]) -> dict[str, Any]:
     """Take back that a statement of the inbox was accepted, rejected or changed. Raises UsageError and WriteError."""
@@ -187,7 +184,7 @@ def restore(work: Work[requests.RestoreCandidateRequest]) -> dict[str, Any]:
     return {"candidate": candidate_json(candidate, inbox.days), **forgotten}
 
 
-@operation("GET", "/ltm/inbox", "list of Candidate", problems=(409,))
+@_operation("GET", "/ltm/inbox", "list of Candidate")
 def inbox(work: Work[Request]) -> list[dict[str, Any]]:
     """List the statements that wait for a decision."""
     from memoriter.extensions.longterm.api import candidate_json
@@ -196,14 +193,8 @@ def inbox(work: Work[Request]) -> list[dict[str, Any]]:
     return [candidate_json(each, file.days) for each in file.read().candidates]
 
 
-@operation(
-    "POST",
-    "/ltm/accept",
-    "list of Accepted",
-    requests.CandidatesRequest,
-    name="acceptCandidates",
-    scope="admin",
-    problems=(409,),
+@_operation(
+    "POST", "/ltm/accept", "list of Accepted", requests.CandidatesRequest, name="acceptCandidates", scope="admin"
 )
 def accept(work: Work[requests.CandidatesRequest]) -> list[dict[str, Any]]:
     """Store statements of the inbox. Raises UsageError and WriteError."""
@@ -213,14 +204,8 @@ def accept(work: Work[requests.CandidatesRequest]) -> list[dict[str, Any]]:
     return [{"candidate": candidate_json(each.candidate), **stored_json(each.stored)} for each in done.accepted]
 
 
-@operation(
-    "POST",
-    "/ltm/reject",
-    "list of Candidate",
-    requests.CandidatesRequest,
-    name="rejectCandidates",
-    scope="admin",
-    problems=(409,),
+@_operation(
+    "POST", "/ltm/reject", "list of Candidate", requests.CandidatesRequest, name="rejectCandidates", scope="admin"
 )
 def reject(work: Work[requests.CandidatesRequest]) -> list[dict[str, Any]]:
     """Drop statements of the inbox for good. Raises UsageError and WriteError."""
@@ -229,15 +214,7 @@ def reject(work: Work[requests.CandidatesRequest]) -> list[dict[str, Any]]:
     return [candidate_json(each) for each in _inbox(work).reject(work.request.ids)]
 
 
-@operation(
-    "POST",
-    "/ltm/edit",
-    "Candidate",
-    requests.EditCandidateRequest,
-    name="editCandidate",
-    scope="admin",
-    problems=(409,),
-)
+@_operation("POST", "/ltm/edit", "Candidate", requests.EditCandidateRequest, name="editCandidate", scope="admin")
 def edit(work: Work[requests.EditCandidateRequest]) -> dict[str, Any]:
     """Change a statement of the inbox. Raises UsageError and WriteError."""
     from memoriter.extensions.longterm.api import candidate_json
