@@ -33,7 +33,10 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_the_site_is_set_to_load_nothing_from_elsewhere_and_to_open_from_a_folder() -> None:
     assert PROJECT["theme"]["font"] is False
-    assert "offline" not in PROJECT["plugins"]  # it adds a script from a public server
+    # The plugin loads a script from a public server, unless one of that name is there.
+    assert "offline" in PROJECT["plugins"]
+    assert [Path(script).stem for script in PROJECT["extra"]["polyfills"]] == ["iframe-worker"]
+    assert all((ROOT / script).is_file() for script in PROJECT["extra"]["polyfills"])
     assert PROJECT["use_directory_urls"] is False
     assert "extra_javascript" not in PROJECT
     assert all((ROOT / style).is_file() for style in PROJECT["extra_css"])
