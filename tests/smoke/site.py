@@ -1,6 +1,6 @@
 """Open the pages of the built site from their folder, search them, and see that nothing is loaded from elsewhere.
 
-    site.py build/site /usr/bin/chromium
+site.py build/site /usr/bin/chromium
 """
 
 import sys
