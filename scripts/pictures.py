@@ -215,12 +215,66 @@ def answer() -> str:
     return "\n".join([*parts, ""])
 
 
+RESULTS = FOLDER.parents[1] / "benchmarks" / "results.md"
+PROGRAMS = {"memoriter": "memoriter", "openclaw": "OpenClaw", "memsearch": "memsearch"}
+PROGRAMS |= {"basic-memory": "basic-memory", "qmd": "QMD"}
+"""The names of programs in the results and on the pages, the best first."""
+CHART_STYLE = """\
+text { font: 14px system-ui, sans-serif; fill: #1f2328 }
+.own { font-weight: 600 }
+rect { fill: #c9d1d9 }
+.own rect { fill: #4051b5 }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 }
+rect { fill: #484f58 }
+.own rect { fill: #7c8cf0 }
+}"""
+
+
+def measured() -> dict[str, dict[str, float]]:
+    """Return the figures of each program, from the tables about programs in the results."""
+    section = RESULTS.read_text(encoding="utf-8").partition("## Other programs")[2].partition("\n## ")[0]
+    figures: dict[str, dict[str, float]] = {program: {} for program in PROGRAMS}
+    for title, columns in (("w1, w2, w3: 120 questions", slice(1, None)), ("w1: programs", slice(2, None))):
+        lines = section.partition(f"**{title}")[2].split("\n\n")[1].splitlines()
+        head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+        for row in rows:
+            if row[0] in figures:
+                known = zip(head[columns], row[columns], strict=True)
+                figures[row[0]] |= {name: float(value) for name, value in known if value != "-"}
+    return figures
+
+
+def programs() -> str:
+    """Return the chart of Home: how often each program has the right note first."""
+    percent = {PROGRAMS[name]: int(100 * row["note@1"] + 0.5) for name, row in measured().items()}
+    bars = []
+    for number, (name, value) in enumerate(percent.items()):
+        y = 8 + 36 * number
+        bars.append(
+            f'<g class="{"other" if number else "own"}"><text x="110" y="{y + 19}" text-anchor="end">{name}</text>'
+            f'<rect x="122" y="{y}" width="{value * 5}" height="28" rx="4"/>'
+            f'<text x="{132 + value * 5}" y="{y + 19}">{value} %</text></g>'
+        )
+    told = ", ".join(f"{name} {value} percent" for name, value in percent.items())
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {8 + 36 * len(bars)}" {LABELS}>',
+        '<title id="title">The right note first</title>',
+        f'<desc id="description">Of 120 questions about three sets of notes: {told}.</desc>',
+        f"<style>{CHART_STYLE}</style>",
+        *bars,
+        "</svg>",
+    ]
+    return "\n".join([*parts, ""])
+
+
 def main() -> None:
     """Write all pictures."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, picture in PICTURES.items():
         (FOLDER / f"{name}.svg").write_text(picture.svg(), encoding="utf-8")
     (FOLDER / "answer.svg").write_text(answer(), encoding="utf-8")
+    (FOLDER / "programs.svg").write_text(programs(), encoding="utf-8")
 
 
 if __name__ == "__main__":

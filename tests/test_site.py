@@ -33,7 +33,10 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_the_site_is_set_to_load_nothing_from_elsewhere_and_to_open_from_a_folder() -> None:
     assert PROJECT["theme"]["font"] is False
-    assert "offline" not in PROJECT["plugins"]  # it adds a script from a public server
+    # The plugin loads a script from a public server, unless one of that name is there.
+    assert "offline" in PROJECT["plugins"]
+    assert [Path(script).stem for script in PROJECT["extra"]["polyfills"]] == ["iframe-worker"]
+    assert all((ROOT / script).is_file() for script in PROJECT["extra"]["polyfills"])
     assert PROJECT["use_directory_urls"] is False
     assert "extra_javascript" not in PROJECT
     assert all((ROOT / style).is_file() for style in PROJECT["extra_css"])
@@ -64,6 +67,28 @@ def test_the_picture_of_home_is_the_one_that_the_script_draws_of_a_note_of_the_e
     assert drawn == SCRIPT["answer"]()
     assert "PostgreSQL 16" in drawn
     assert all(part in drawn for part in ("<title", "<desc", "prefers-color-scheme: dark"))
+
+
+def test_the_table_and_the_chart_of_five_programs_have_the_figures_of_the_results() -> None:
+    assert (ROOT / "docs" / "images" / "programs.svg").read_text(encoding="utf-8") == SCRIPT["programs"]()
+    rows = {}
+    for name, figures in SCRIPT["measured"]().items():
+        percent = [int(100 * figures[column] + 0.5) for column in ("note@1", "note@3", "cross-language note@3")]
+        seconds = figures["cold search (s)"]
+        first = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+        rows[SCRIPT["PROGRAMS"][name]] = [
+            *(f"{share} %" for share in percent),
+            f"{first} s",
+            f"{figures['disk (MB)']:.1f} MB",
+        ]
+    assert len(rows) == 5
+    for page in ("README.md", "docs/index.md", "docs/ko/index.md", "docs/zh/index.md"):
+        text = (ROOT / page).read_text(encoding="utf-8").replace("**", "")
+        shown = [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
+        assert {name: [cells[1:] for cells in shown if cells[0] == name] for name in rows} == {
+            name: [cells] for name, cells in rows.items()
+        }
+        assert "images/programs.svg)" in text
 
 
 def test_home_and_the_readme_lead_to_every_page() -> None:
