@@ -97,7 +97,7 @@ def test_a_server_has_the_operations_and_pages_of_the_core(env: MemoryEnv) -> No
         assert set(owner.get("/day").json()) == {"day", "notes", "changed", "captures", "recalled"}
         assert "/ltm/list" not in owner.get("/openapi.json").json()["paths"]
         assert owner.get("/ltm/list").status_code == 404
-        for path, status in (("/search", 200), ("/days", 200), ("/status", 200), ("/memories", 404)):
+        for path, status in (("/search", 200), ("/days", 200), ("/status", 200), ("/memories", 404), ("/import", 404)):
             assert (path, owner.http.get(path).status_code) == (path, status)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.pages._library import Library
-from memoriter.pages._renaming import RenamePlan, plan_rename, rename, take_back
+from memoriter.pages._renaming import plan_rename, rename, take_back
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter import Memory
+    from memoriter.pages._undoable import RenamePlan
 
 NOTES = {
     "memory/plan.md": "# Plan\n\nSee [[plan#Later]] and [the day](days/one.md).\n",
@@ -133,10 +134,12 @@ def test_one_undo_takes_everything_back_and_keeps_what_was_written_meanwhile(
     env: MemoryEnv, memory: Memory, library: Library
 ) -> None:
     before = texts(env)
-    done = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    done = planned(memory, library, "memory/plan.md", "memory/goal.md")
+    rename(memory, done)
     assert take_back(memory, done) == ()
     assert texts(env) == before
-    done = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    done = planned(memory, library, "memory/plan.md", "memory/goal.md")
+    rename(memory, done)
     one = env.notes / "memory/days/one.md"
     one.write_text(one.read_text(encoding="utf-8") + "- Written meanwhile.\n", encoding="utf-8")
     env.write("memory/points.md", "[[goal]] was rewritten.\n")
@@ -174,7 +177,7 @@ def test_a_name_that_no_wiki_link_can_have_is_refused_while_one_needs_it(memory:
 
 
 def test_what_was_forgotten_is_not_kept_for_taking_a_name_back(memory: Memory, library: Library) -> None:
-    key = library.renamed.add(rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md")), "ada")
+    key = library.renamed.add(planned(memory, library, "memory/plan.md", "memory/goal.md"), "ada")
     library.drop_texts("memory/points.md")
     with pytest.raises(UsageError):
         library.renamed.get(key, "ada")

@@ -89,7 +89,9 @@ def same_origin_fault(scope: Scope) -> str:
 def _is_form(scope: Scope) -> bool:
     """Return whether the body is a form. The HTTP API takes none, so this concerns only pages."""
     kind = (header_of(scope, "content-type") or "").partition(";")[0].strip().lower()
-    return kind == "application/x-www-form-urlencoded" and not scope["path"].startswith(PROGRAM_PATHS)
+    return kind in {"application/x-www-form-urlencoded", "multipart/form-data"} and not scope["path"].startswith(
+        PROGRAM_PATHS
+    )
 
 
 PROGRAM_PATHS = ("/api/", "/mcp", "/hook/", "/command/")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import MemoriterError
 from memoriter.pages._note_links import links_in
 from memoriter.pages._tree import Folder, tree_of
-from memoriter.pages._undoable import Undoable
+from memoriter.pages._undoable import DeletedNote, RenamePlan, Undoable
 from memoriter.pages._wiki import NoteNames, plain_name
 from memoriter.values import dataclass
 from memoriter.workspace import read_front_matter, tags_in
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.memory import Memory
-    from memoriter.pages._renaming import Renamed
     from memoriter.types import Source
 
 FRESH_SECONDS = 10.0
@@ -71,23 +70,6 @@ class Backlink:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedNote:
-    """A note that was deleted on a page."""
-
-    path: str
-    file: Path
-    content: bytes
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.path,)
-
-    @property
-    def size(self) -> int:
-        return len(self.content)
-
-
 class Library:
     """What is known of the notes of each workspace of a server. Several threads may ask."""
 
@@ -97,7 +79,7 @@ class Library:
         self._opened: dict[tuple[Path, str, str], str] = {}
         self.deleted: Undoable[DeletedNote] = Undoable()
         """The notes that were deleted on pages, which can be put back."""
-        self.renamed: Undoable[Renamed] = Undoable()
+        self.renamed: Undoable[RenamePlan] = Undoable()
         """The notes that were renamed on pages, with the links that followed."""
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()

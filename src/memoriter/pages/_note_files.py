@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from memoriter.api_json import forgotten_json
 from memoriter.errors import PathRefused, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.pages._library import DeletedNote
 from memoriter.pages._renaming import plan_rename, take_back
 from memoriter.pages._renaming import rename as rename_note
+from memoriter.pages._undoable import DeletedNote
 from memoriter.workspace import is_client_memory, remove, replace
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memoriter.backends import ForgetPlan
     from memoriter.memory import Memory
     from memoriter.pages._page import Visit
-    from memoriter.pages._renaming import RenamePlan
+    from memoriter.pages._undoable import RenamePlan
 
 
 async def delete(visit: Visit) -> Response:
@@ -75,7 +75,8 @@ async def rename(visit: Visit) -> Response:
         plan = plan_rename(memory, visit.library, file, path, new)
         if (plan.shown or plan.left) and plan.digest != seen:
             return plan
-        return visit.library.renamed.add(rename_note(memory, plan), visit.caller.key)
+        rename_note(memory, plan)
+        return visit.library.renamed.add(plan, visit.caller.key)
 
     done = await visit.with_memory("admin", act)
     if isinstance(done, str):
@@ -89,10 +90,10 @@ async def take_rename_back(visit: Visit) -> Response:
     key = form.get("key", "")
 
     def act(memory: Memory) -> tuple[str, tuple[str, ...]]:
-        renamed = visit.library.renamed.get(key, visit.caller.key)
-        left = take_back(memory, renamed)
+        plan = visit.library.renamed.get(key, visit.caller.key)
+        left = take_back(memory, plan)
         visit.library.renamed.drop(key)
-        return renamed.plan.old, left
+        return plan.old, left
 
     path, left = await visit.with_memory("admin", act)
     return visit.redirect("/notes", path=path, done="taken-back-but" if left else "taken-back")

@@ -57,7 +57,7 @@ async def show(visit: Visit) -> Response:
         "renamed": [
             (key, each)
             for key, each in visit.library.renamed.of(visit.caller.key)
-            if not path or (key == visit.parameter("renamed") and path == each.plan.new)
+            if not path or (key == visit.parameter("renamed") and path == each.new)
         ],
         "just_deleted": visit.parameter("deleted"),
         "folder": folder_at(pane["tree"], folder) if folder else None,

@@ -58,6 +58,8 @@ class Page:
     """Where the page stands in the navigation: pages with a lower number stand before it."""
     in_navigation: bool = True
     """Whether the navigation has it; other pages lead to one that is not there."""
+    brings: bool = False
+    """Whether it brings text from elsewhere; the menu "+ New" and an empty memory lead to it."""
     waiting: Callable[[Visit], Awaitable[int]] | None = None
     """Returns how many things wait for a decision on it, which its name in the navigation shows."""
 

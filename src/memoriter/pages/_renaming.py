@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
-from memoriter.ids import bytes_hash, content_hash
+from memoriter.ids import bytes_hash
 from memoriter.pages._note_links import new_name, with_names
+from memoriter.pages._undoable import ChangedNote, RenamePlan
 from memoriter.pages._wiki import NoteNames, plain_name
-from memoriter.values import dataclass
 from memoriter.workspace import is_client_memory, remove, replace
 
 if TYPE_CHECKING:
@@ -19,58 +19,6 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.pages._library import Library
     from memoriter.pages._note_links import Link
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedNote:
-    """A note whose links follow the new name of another one."""
-
-    path: str
-    file: Path
-    before: bytes
-    after: bytes
-    lines: tuple[tuple[int, str, str], ...]
-    """The number of each line that changes, and its text before and afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
-class RenamePlan:
-    """What renaming a note would do."""
-
-    old: str
-    new: str
-    changes: tuple[ChangedNote, ...]
-    """The other notes whose links change."""
-    own: ChangedNote
-    """The renamed note itself, whose relative links change if it comes into another folder."""
-    left: tuple[str, ...]
-    """Notes with links that stay as they are, because their files are not written here."""
-
-    @property
-    def shown(self) -> list[ChangedNote]:
-        """The notes whose links change."""
-        return [*([self.own] if self.own.lines else []), *self.changes]
-
-    @property
-    def digest(self) -> str:
-        """Stands for all that was planned: it differs if any of the notes has changed since."""
-        parts = [each for note in (self.own, *self.changes) for each in (note.path, bytes_hash(note.before))]
-        return content_hash("\n".join([self.old, self.new, *parts, *self.left]))
-
-
-@dataclass(frozen=True, slots=True)
-class Renamed:
-    """A note that was renamed, with what taking it back needs."""
-
-    plan: RenamePlan
-
-    @property
-    def paths(self) -> set[str]:
-        return {self.plan.old, self.plan.new, *(each.path for each in self.plan.changes)}
-
-    @property
-    def size(self) -> int:
-        return sum(len(each.before) + len(each.after) for each in (self.plan.own, *self.plan.changes))
 
 
 def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str) -> RenamePlan:
@@ -138,7 +86,7 @@ def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str
     return RenamePlan(old, new, tuple(changes), own, tuple(left))
 
 
-def rename(memory: Memory, plan: RenamePlan) -> Renamed:
+def rename(memory: Memory, plan: RenamePlan) -> None:
     """Give a note its new path, and change the links; if anything fails, all is as before, and the error is raised.
 
     A note that is there is never replaced. Raises PathRefused, WriteConflict and WriteError.
@@ -163,15 +111,13 @@ def rename(memory: Memory, plan: RenamePlan) -> Renamed:
         raise
     with suppress(OSError):
         os.utime(created, ns=(changed_ns, changed_ns))  # it is as old as before
-    return Renamed(plan)
 
 
-def take_back(memory: Memory, renamed: Renamed) -> tuple[str, ...]:
+def take_back(memory: Memory, plan: RenamePlan) -> tuple[str, ...]:
     """Give a note its old path and all links their old names, and return the notes whose links could not be changed.
 
     What was written into the notes meanwhile stays. Raises WriteConflict if a note has the old path now.
     """
-    plan = renamed.plan
     current = memory.file_of(plan.new)
     if current is None:
         raise UsageError(f"The note {plan.new!r} is not there any more.", remedy="Look where it is now.")

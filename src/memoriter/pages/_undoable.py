@@ -7,9 +7,12 @@ import threading
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from memoriter.errors import UsageError
+from memoriter.ids import bytes_hash, content_hash
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from pathlib import Path
 
 MOST = 20
 """Things that can be taken back, the latest."""
@@ -29,6 +32,68 @@ class Done(Protocol):
     def size(self) -> int:
         """Bytes of this text."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedNote:
+    """A note that was deleted on a page."""
+
+    path: str
+    file: Path
+    content: bytes
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedNote:
+    """A note whose links follow the new name of another one."""
+
+    path: str
+    file: Path
+    before: bytes
+    after: bytes
+    lines: tuple[tuple[int, str, str], ...]
+    """The number of each line that changes, and its text before and afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenamePlan:
+    """What renaming a note would do."""
+
+    old: str
+    new: str
+    changes: tuple[ChangedNote, ...]
+    """The other notes whose links change."""
+    own: ChangedNote
+    """The renamed note itself, whose relative links change if it comes into another folder."""
+    left: tuple[str, ...]
+    """Notes with links that stay as they are, because their files are not written here."""
+
+    @property
+    def paths(self) -> set[str]:
+        return {self.old, self.new, *(each.path for each in self.changes)}
+
+    @property
+    def size(self) -> int:
+        return sum(len(each.before) + len(each.after) for each in (self.own, *self.changes))
+
+    @property
+    def shown(self) -> list[ChangedNote]:
+        """The notes whose links change."""
+        return [*([self.own] if self.own.lines else []), *self.changes]
+
+    @property
+    def digest(self) -> str:
+        """Stands for all that was planned: it differs if any of the notes has changed since."""
+        parts = [each for note in (self.own, *self.changes) for each in (note.path, bytes_hash(note.before))]
+        return content_hash("\n".join([self.old, self.new, *parts, *self.left]))
 
 
 AnyDone = TypeVar("AnyDone", bound=Done)

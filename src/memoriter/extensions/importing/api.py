@@ -8,6 +8,7 @@ every note says which record of which import it has: an import can be repeated a
 from memoriter.extensions.importing._export import Exported, export_notes, write_export
 from memoriter.extensions.importing._files import Files, open_files
 from memoriter.extensions.importing._notes import IMPORTED
+from memoriter.extensions.importing._recognised import recognise
 from memoriter.extensions.importing._records import (
     Entry,
     Format,
@@ -43,6 +44,7 @@ __all__ = [
     "open_files",
     "past_imports",
     "plan_undo",
+    "recognise",
     "run_import",
     "undo",
     "write_export",
