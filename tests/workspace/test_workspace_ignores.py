@@ -265,10 +265,14 @@ COPIES = [
     "Plan [Conflict].md", "Plan_conflict_copy.md",
     "Plan (Bob 的冲突副本 2024-03-05).md", "Plan.Conflict.md", "Plan.conflict(1).md", "Plan_REMOTE_12345.md",
     "Plan (1).md", "Plan-DESKTOP-AB12CD3.md", "Plan-LAPTOP-1A2B3C4D-2.md", "Plan-Bobs-MacBook-Pro.md", "Plan 2.md",
+    "Plan (# Name clash 2024-03-05 aB3 #).md", "Plan (Bobs konfliktkopia 2024-03-05).md", "Plan.conflict1.md",
+    "Plan (Kopia powodująca konflikt 2024-03-05).md", "Plan (充電 충돌된 사본 2024-03-05).md", "Plan_conflict.md",
+    "Plan-BOBS-THINKPAD.md",
 ]  # fmt: skip
 BY_THEMSELVES = [
     "Conflict.md", "Conflict of interest.md", "Resolving conflicts.md", "Plan (with a conflict).md", "Plan 2025.md",
     "Plan 12.md", "Plan-FINAL.md", "Other (1).md", "Other 2.md", "Other-DESKTOP-AB12CD3.md", "Plan 3.md",
+    "Plan (meeting of 2024-03-05).md", "Plan_conflict.md",
 ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ _COMPACT = r"(?P<year>(?:19|20)\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\
 """Eight digits, which a time of day may follow, as in `20240305T1011` and the ids of a Zettelkasten."""
 _VALUES = (re.compile(rf"\W{{0,3}}{_PLAIN}"), re.compile(rf"\W{{0,3}}{_COMPACT}"))
 _NAMES = (
-    re.compile(r"(?P<year>\d{4})(?P<sign>[-._])(?P<month>\d\d)(?P=sign)(?P<day>\d\d)(?!\d)"),
+    re.compile(r"(?P<year>\d{4})(?P<sign>[-._ ])(?P<month>\d\d)(?P=sign)(?P<day>\d\d)(?!\d)"),
     re.compile(_COMPACT),
 )
 _IN_NAME = re.compile(r"(?:^|(?<=[-_ (]))(?=\d{4})")
@@ -30,6 +30,9 @@ _FOLDERS = re.compile(
     r"(?:(?:(?P=year)-)?(?P=month)-)?(?P<day>[12]\d|3[01]|0?[1-9])(?=[-_. /]|$)"
 )
 """Folders of a year and a month above the day: `2024/03/05.md`, `2024/03-March/05 Tuesday.md`, `2024-03/05.md`."""
+_NAMED_MONTH = re.compile(r"(?:^|/)(?P<year>(?:19|20)\d\d)/(?P<month>[^/\d]{3,20})/(?P<day>0?[1-9]|[12]\d|3[01])(?:\.\w+)?$")
+"""The end of a path with the name of a month: `2024/March/5.md`."""
+_HYPHENS = re.compile(r"(?<=\d)-(?=[^\W\d])|(?<=[^\W\d])-(?=\d)")
 _SOME_DAY = re.compile(r"(?=.*(?:19|20)\d\d)(?=.*(?<!\d)\d{1,2}(?!\d))")
 """A text with a year and another number, which alone may be a day in words."""
 
@@ -43,7 +46,7 @@ def written_day(text: str) -> date | None:
     for form in _VALUES:
         if match := form.match(text):
             return _day(match)
-    return _in_words(text)
+    return _in_words(_HYPHENS.sub(" ", text))
 
 
 def begins_with_day(text: str) -> bool:
@@ -72,6 +75,9 @@ def _days_of_path(path: str) -> Iterator[date]:
     for match in _FOLDERS.finditer(path):
         if day := _day(match):
             yield day
+    if match := _NAMED_MONTH.search(path):
+        named = (f"{match['day']}{point} {match['month']} {match['year']}" for point in ("", "."))
+        yield from filter(None, map(_in_words, named))
     for folder in reversed(folders):
         yield from _days_at(folder, 0)
 

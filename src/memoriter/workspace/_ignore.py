@@ -85,10 +85,13 @@ _SYNC_COPY = re.compile(
 COPY_NAME = re.compile(
     r"(?P<stem>.+?)(?: \(\d{1,3}\)"  # Google Drive
     r"|-(?:DESKTOP|LAPTOP|WIN|PC|SURFACE)-[A-Z0-9]{3,15}(?:-\d)?"  # OneDrive, after the name of a computer
+    r"|-[A-Z0-9]{1,12}-(?:PC|LAPTOP|THINKPAD|NOTEBOOK|SURFACE|XPS)(?:-\d)?"
     r"|-[\w-]{0,20}(?:MacBook|iMac|Mac-mini)[\w-]{0,20}"
-    r"|(?P<numbered> [2-9]))(?P<suffix>\.\w+)"  # iCloud
+    r"|(?P<similar> [2-9]"  # iCloud
+    r"| \([^()]{0,80}\d{4}-\d\d-\d\d[^()]{0,40}\)"  # Proton Drive, and conflicts in any language
+    r"|[._]conflict\d{0,3}))(?P<suffix>\.\w+)"
 )
-"""Names that only the note next to them makes copies."""
+"""Names that only the note next to them makes copies; `similar` ones also need half of its lines."""
 _LONGEST_COPY = 1 << 20
 LOGSEQ = "logseq"
 """Folder with the settings and backups of Logseq."""
@@ -292,7 +295,7 @@ def original_beside(file: str) -> str | None:
         stamps = [(status.st_mtime_ns, status.st_size) for status in map(os.lstat, (file, original))]
     except (OSError, ValueError):
         return None
-    return name if not match["numbered"] or _has_half(file, original, *stamps) else None
+    return name if not match["similar"] or _has_half(file, original, *stamps) else None
 
 
 @lru_cache(maxsize=1_024)
