@@ -9,6 +9,7 @@ from memoriter.errors import WriteConflict
 from memoriter.extensions.longterm._note import HEADER, PATH, edited_note, entry_text, parse_note
 from memoriter.extensions.longterm._own_statements import OwnStatements
 from memoriter.ids import bytes_hash
+from memoriter.journal import acting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,7 +62,8 @@ class NoteFile:
             before = decoded(content)
             return Addition("".join(map(entry_text, memories)), "" if content.strip() else HEADER)
 
-        self._workspace.append(PATH, compose)
+        with acting(who=next((each.origin for each in memories), None)):
+            self._workspace.append(PATH, compose)
         if lines := "".join(entry_text(each) for each in memories if each.origin == "token").split("\n")[:-1]:
             self._workspace.record_author(PATH, lines, before=before)
 
