@@ -346,6 +346,7 @@ dryRun | boolean | true
 notes | list of [Removal] | lines of notes
 transcripts | list of text | transcripts
 indexed | list of text | files whose copies in the index go
+journaled | integer | changes in the journal whose copy of the text is erased
 kept | list of text | files that stay
 unfinished | boolean | whether an earlier run was interrupted
 unreached | list of [Reason] | where the text may still be
@@ -354,6 +355,7 @@ recovered | list of [Reason] | what was finished first of writes whose process w
 Receipt: What `forget` deleted.
 notes | list of [Removal] | lines of notes
 transcripts | list of text | transcripts
+journaled | integer | changes in the journal whose copy of the text was erased
 kept | list of text | files that stayed
 index | [CompactReport] or null | what was removed from the index; null if it was not reached
 left | list of [Reason] | the steps that remain
@@ -426,6 +428,47 @@ text | text | its lines
 UndoneCaptures: The answer of the operation that removes a record.
 captures | list of [Capture] | the removed records
 receipts | list of [Receipt] | one for each of them, the last record first
+
+History: Changes of notes.
+changes | list of [NoteChange] | the newest first; for a line, the one that it is from, if the journal knows it
+replaced | list of text | the lines in whose place a line came | unless a line is asked for
+damaged | integer | lines of the journal that cannot be read
+dropped | integer | changes that were dropped because they were old or there was no room
+
+NoteChange: One change of a note.
+id | text | ten hexadecimal digits; a commit of Git has its own
+at | text | when it was made or, for other programs, seen
+path | text | the note
+citation | text | the note, with the lines that were added if they are in one place
+who | text | `owner`, the author as in marks, or empty: another program, such as an editor
+act | text | such as `append`, `replace`, `remove`, `forget`, `capture`, `import`, `undo`; `seen`: by another program
+session | text | the conversation | if none is known
+state | text | `done`, `failed`, or `unknown`: the process was killed meanwhile
+removed | list of text | the lines that went
+added | list of text | the lines that came
+of | list of text | the changes that it took back | if none
+
+NoteDifference: A note now, and as it was.
+path | text | the note
+lines | list of text | the difference in the unified format
+
+TakenBack: What taking changes back did, or would do.
+dryRun | boolean | whether nothing was changed
+changes | list of [NoteChange] | the changes
+notes | list of [NoteWithout] | the notes that change
+conflicts | list of [Conflict] | changes of which something stays, because others changed their lines since
+unknown | list of [NoteChange] | changes that stay, because the journal does not know the note since
+
+NoteWithout: A note without some changes.
+path | text | the note
+removed | list of text | the lines that go
+numbers | list of integer | the number of each
+restored | list of text | the lines that come back
+changes | list of text | the changes, by their ids
+
+Conflict: A change whose lines were changed since.
+change | [NoteChange] | the change
+now | list of text | the lines of the note now
 
 Cost: What was spent at services.
 days | list of [Spending] | the newest day first

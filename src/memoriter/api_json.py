@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memoriter.answers import FieldRow
     from memoriter.backends import ForgetPlan, Forgotten
     from memoriter.config import DayBudget
+    from memoriter.journal import HistoryReport, LineOrigin, TakeBackPlan
     from memoriter.types import (
         CompactReport,
         Diagnostic,
@@ -230,6 +231,22 @@ def estimate_json(estimate: Estimate) -> dict[str, Any]:
 def captures_json(captures: Iterable[object]) -> dict[str, Any]:
     """Return the records of conversations, from `memoriter.agent.find_captures`."""
     return {"captures": [json_of("Capture", each) for each in captures]}
+
+
+def history_json(report: HistoryReport) -> dict[str, Any]:
+    """Return changes of notes."""
+    return json_of("History", report)
+
+
+def origin_of_line_json(origin: LineOrigin | None) -> dict[str, Any]:
+    """Return the change that a line is from."""
+    changes = [] if origin is None else [json_of("NoteChange", origin.change)]
+    return {"changes": changes, "replaced": list(origin.replaced) if origin else [], "damaged": 0, "dropped": 0}
+
+
+def taken_back_json(plan: TakeBackPlan, *, dry_run: bool) -> dict[str, Any]:
+    """Return what taking changes back did; `dryRun`: what it would do."""
+    return {"dryRun": dry_run, **json_of("TakenBack", plan)}
 
 
 def compact_json(report: CompactReport) -> dict[str, Any]:

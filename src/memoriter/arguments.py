@@ -131,6 +131,14 @@ def _is_plan(value: object) -> bool:
     return hasattr(value, "notes") and hasattr(value, "request")
 
 
+def _is_planned(value: object) -> bool:
+    return hasattr(value, "notes") and hasattr(value, "conflicts")
+
+
+def _is_change(value: object) -> bool:
+    return hasattr(value, "id") and hasattr(value, "hunks")
+
+
 def _is_event(value: object) -> bool:
     return hasattr(value, "is_set") and hasattr(value, "wait")
 
@@ -154,17 +162,21 @@ FILTERS: dict[str, Rule] = {
 """The arguments of a search that decide which passages are hits."""
 RULES: dict[str, Rule] = FILTERS | {
     **dict.fromkeys(("query", "citation", "text", "origin", "match", "session", "key", "agent"), _TEXT),
+    **dict.fromkeys(("identifier", "token"), _TEXT),
     **dict.fromkeys(("explain", "update", "operators", "force", "vectors", "unused", "damaged"), _FLAG),
-    **dict.fromkeys(("again", "deep", "writable", "project"), _FLAG),
+    **dict.fromkeys(("again", "deep", "writable", "project", "dry_run"), _FLAG),
     **dict.fromkeys(("progress", "on_event"), _FUNCTION),
     "deadline_ms": _whole(1, 86_400_000),
     "start": _whole(1),
     "lines": _whole(1),
+    "line": _whole(1),
     "section": ("the words of a heading", _has_words),
     "to": _choice("daily", "long-term"),
     "audience": _choice("private", "shared"),
     "expected": ("the hash of a note as it was read, or None", str),
     "plan": ("what plan_forget returned", _is_plan),
+    "planned": ("what plan_rollback returned", _is_planned),
+    "change": ("a change, as history returns it", _is_change),
     "stop": ("a threading.Event", _is_event),
 }
 """What is allowed for each argument of the methods of `Memory`."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memoriter.config import Configuration, MemorySearch, Place
     from memoriter.environment import Environment
     from memoriter.hookspecs import Finding
+    from memoriter.journal import Change, History, HistoryReport, LineOrigin, NoteDifference, TakeBackPlan
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
     from memoriter.tools import Tool
@@ -434,6 +435,131 @@ class Memory:
             return Replaced(written, ())
         reasons = self._notes.reasons_hidden(self._workspace.exclusion_of(file))
         return Replaced(written, reasons or self._backend.notes_changed(file))
+
+    @checked
+    def history(self, path: str | None = None, *, since: datetime | date | str | None = None) -> HistoryReport:
+        """Return the changes of the notes, the newest first: who made them, when, and what they replaced.
+
+        Args:
+            path: a note as cited; None: all notes.
+            since: no earlier changes: a time, or a text such as `7d` or `2h`.
+
+        Raises UsageError, also if the journal is turned off.
+        """
+        start = 0.0 if since is None else self._moment(since)
+        if path is None:
+            return self._history.changes(None, start)
+        from memoriter.backends import commits_of
+
+        cited = self._workspace.cited(path)
+        report = self._history.changes(cited, start)
+        commits = [each for each in commits_of(self._workspace.root, cited) if each.at >= start]
+        changes = sorted((*report.changes, *commits), key=lambda change: -change.at) if commits else report.changes
+        return replace(report, changes=tuple(changes))
+
+    @checked
+    def diff(self, since: datetime | date | str) -> tuple[NoteDifference, ...]:
+        """Return how the notes differ from what they were at a time, such as `7d`; only those that changed.
+
+        Raises UsageError.
+        """
+        return self._history.differences(self._moment(since))
+
+    @checked
+    def line_origin(self, path: str, line: int) -> LineOrigin | None:
+        """Return the change that a line of a note is from, with what it replaced; None if nobody knows.
+
+        Of a line that is older than the journal, it is the commit of Git, if there is one.
+
+        Raises UsageError if there is no such line.
+        """
+        from memoriter.backends import commit_of_line
+        from memoriter.journal import FOUND, LineOrigin
+
+        cited = self._workspace.cited(path)
+        origin = self._history.line(cited, line)
+        if origin is None or origin.change.act == FOUND:
+            commit = commit_of_line(self._workspace.root, cited, line)
+            return LineOrigin(commit, ()) if commit else origin
+        return origin
+
+    @checked
+    def undo(self, identifier: str, *, dry_run: bool = False) -> TakeBackPlan:
+        """Take one change of a note back, whatever was changed elsewhere since, and return what that did.
+
+        Args:
+            identifier: the id of the change, or its beginning.
+            dry_run: whether to change nothing.
+
+        Raises UsageError, WriteConflict if its lines were changed since, and WriteError.
+        """
+        plan = self._history.undo_plan(identifier)
+        if not dry_run:
+            self._take_back(plan, "undo")
+        return plan
+
+    @checked
+    def plan_rollback(
+        self,
+        *,
+        session: str | None = None,
+        token: str | None = None,
+        since: datetime | date | str | None = None,
+    ) -> TakeBackPlan:
+        """Return what taking back all changes of a session, of a token or since a time does. Pass one argument.
+
+        Args:
+            session: the id of a conversation, as in `history`.
+            token: the name of a token.
+            since: a time, or a text such as `2h`; it takes back also what you and other programs changed since.
+
+        Raises UsageError.
+        """
+        start = None if since is None else self._moment(since)
+        return self._history.rollback_plan(session=session, token=token, since=start)
+
+    @checked
+    def rollback(self, planned: TakeBackPlan) -> TakeBackPlan:
+        """Take back what the plan shows. What others changed since stays, and each change can be undone.
+
+        >>> memory.rollback(memory.plan_rollback(session="agent:main:7"))
+
+        Raises WriteConflict if a note has changed since the plan was made, and WriteError.
+        """
+        self._take_back(planned, "rollback")
+        return planned
+
+    @checked
+    def unreviewed(self) -> HistoryReport:
+        """Return what agents and tokens wrote since the last review and is there still, the newest first."""
+        return self._history.unreviewed()
+
+    @checked
+    def mark_reviewed(self, change: Change) -> None:
+        """Remember that a review has come to a change; the next one begins after it. Raises OSError."""
+        self._history.mark_reviewed(change)
+
+    @checked
+    def amend(self, change: Change, text: str) -> None:
+        """Put a text in the place of the lines that a change added. Raises what `undo` raises."""
+        self._history.amend(change, text)
+
+    def _take_back(self, plan: TakeBackPlan, act: str) -> None:
+        self._history.carry_out(plan, act)
+        for note in plan.notes:
+            if note.content is not None and (file := self.file_of(note.path)):
+                self._backend.notes_changed(file)
+
+    @property
+    def _history(self) -> History:
+        from memoriter.journal import History
+
+        return History(self._notes.trusted_workspace)
+
+    def _moment(self, value: datetime | date | str) -> float:
+        from memoriter.journal import moment_of
+
+        return moment_of(value, self.now())
 
     @checked
     def list(self, path: str | None = None) -> tuple[Entry, ...]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from memoriter.config import Configuration, IndexPlace, MemorySearch, Place
     from memoriter.environment import Environment
+    from memoriter.journal import Journal
     from memoriter.types import Excerpt
     from memoriter.workspace import Transcripts
 
@@ -281,10 +282,22 @@ def _open_workspace(
             extra_suffixes=memory.extra_suffixes,
             principal=configuration.principal,
             writers=env.home / "memory" / "writers" / f"{workspace_key(place.workspace)}.json",
+            journal=lambda: _journal_of(configuration, place, env),
         )
     except WorkspaceNotFound as error:
         message = f"{error.message} It was chosen by: {place.reason}."
         raise WorkspaceNotFound(message, remedy=missing_remedy(place)) from error
+
+
+def _journal_of(configuration: Configuration, place: Place, env: Environment) -> Journal | None:
+    """Return the journal of a folder of notes, or None if the settings turn it off."""
+    from memoriter.journal import MEGABYTE, Journal
+
+    settings = configuration.settings.memory.journal
+    if not settings.enabled:
+        return None
+    folder = env.home / "memory" / "journal" / workspace_key(place.workspace)
+    return Journal(folder, max_bytes=settings.max_mb * MEGABYTE, max_days=settings.max_days, wall=env.wall)
 
 
 def _keep_notes_layout(workspace: Path) -> None:

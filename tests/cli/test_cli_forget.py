@@ -16,8 +16,8 @@ import memoriter
 if TYPE_CHECKING:
     from conftest import Program
 
-PLAN = {"dryRun", "notes", "transcripts", "indexed", "kept", "unfinished", "unreached", "recovered"}
-RECEIPT = {"notes", "transcripts", "kept", "index", "left", "unreached", "recovered"}
+PLAN = {"dryRun", "notes", "transcripts", "indexed", "journaled", "kept", "unfinished", "unreached", "recovered"}
+RECEIPT = {"notes", "transcripts", "journaled", "kept", "index", "left", "unreached", "recovered"}
 
 
 def notes(program: Program) -> str:

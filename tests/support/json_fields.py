@@ -23,6 +23,11 @@ index | [IndexReport]; [Estimate] with `--dry-run`; [Started] with `--background
 watch | [WatchEvent] in each line
 capture list | [Captures]
 capture undo | [Receipt], or [ForgetPlan] with `--dry-run`
+history | [History]
+diff | list of [NoteDifference]
+undo | [TakenBack]
+rollback | [TakenBack]
+review | [History]
 forget | [Receipt], or [ForgetPlan] with `--dry-run`
 import | [ImportReport]; [Imports] with `--list`; [ImportUndone] with `--undo`
 export | [Exported]

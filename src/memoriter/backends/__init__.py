@@ -10,6 +10,7 @@ from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
+    from memoriter.backends._git import commit_of_line, commits_of
     from memoriter.backends._ledger import Ledger
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
@@ -31,13 +32,15 @@ __all__ = [
     "Reranking",
     "UsageMeter",
     "WatchRun",
+    "commit_of_line",
+    "commits_of",
     "copy_index",
     "plan_copy",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names for forgetting, reranking, copying and typing on first use."""
+    """Load what only some programs need on first use."""
     if name in {"TO_RERANK", "Reranking"}:
         from memoriter.backends import _reranking
 
@@ -46,6 +49,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _forget
 
         return getattr(_forget, name)
+    if name in {"commit_of_line", "commits_of"}:
+        from memoriter.backends import _git
+
+        return getattr(_git, name)
     if name == "Ledger":
         from memoriter.backends import _ledger
 

@@ -21,6 +21,7 @@ from memoriter.backends._copies import (
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
 from memoriter.folding import contains
 from memoriter.ids import bytes_hash
+from memoriter.journal import FORGET, acting
 from memoriter.layout import OTHER_SUFFIXES, SUFFIX
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
@@ -91,6 +92,8 @@ class ForgetPlan:
     """Passages that only the index still holds: `path#L1-L2`."""
     unfinished: bool = False
     """Whether an earlier forgetting was interrupted; this one completes it."""
+    journaled: int = 0
+    """Changes in the journal that hold the text."""
     kept: tuple[Path, ...] = ()
     """Copies that hold the text: session contexts, logs from before a flush, and what is kept of interrupted writes."""
     unreached: tuple[Diagnostic, ...] = ()
@@ -101,7 +104,7 @@ class ForgetPlan:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to remove."""
-        return not (self.notes or self.transcripts or self.indexed or self.unfinished or self.kept)
+        return not (self.notes or self.transcripts or self.indexed or self.unfinished or self.kept or self.journaled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class Forgotten:
     plan: ForgetPlan
     notes: tuple[Removal, ...] = ()
     transcripts: tuple[Path, ...] = ()
+    journaled: int = 0
+    """Changes in the journal from which the text was erased."""
     index: CompactReport | None = None
     """The state of the index before and after; None if the index could not be changed."""
     left: tuple[Diagnostic, ...] = ()
@@ -178,6 +183,7 @@ def plan_with_copies(
     """Return the plan, with the copies of the text that forgetting does not reach."""
     sessions = settings.sessions_dir
     plan = plan_of(request, workspace, index, settings)
+    plan = replace(plan, journaled=_in_journal(plan, workspace, erase=False))
     copies = residual_copies(
         plan.request.match,
         plan.notes,
@@ -201,6 +207,15 @@ def with_kept(plan: ForgetPlan, sessions: Path | None, left: Sequence[Unfinished
         if not each.kept
     ]
     return replace(plan, kept=tuple(kept), unreached=(*plan.unreached, *unreached))
+
+
+def _in_journal(plan: ForgetPlan, workspace: Workspace, *, erase: bool) -> int:
+    """Return how many changes in the journal hold the text of a plan, and erase it if that is asked. Raises OSError."""
+    if workspace.journal is None or plan.request.session is not None:
+        return 0
+    query = copy_query(plan.request.match, plan.notes)
+    whole = {removal.path for removal in plan.notes if removal.whole}
+    return workspace.journal.erase(query.lines, whole, dry_run=not erase)
 
 
 def _in_client_memories(text: str, workspace: Workspace) -> Iterator[Diagnostic]:
@@ -291,8 +306,15 @@ def carry_out(
     query = copy_query(plan.request.match, plan.notes)
     left = unfinished([*workspace.scan().folders, *state_folders(sessions)])
     problems += cut_from_copies(query, [*versions(sessions), *(each.file for each in left if each.kept)])
+    journaled = 0
     try:
-        notes = _remove_from_notes(plan, workspace, problems)
+        journaled = _in_journal(plan, workspace, erase=True)
+    except OSError as error:
+        message = f"The journal of changes still holds it: {sentence(error.strerror or error)}"
+        problems.append(Diagnostic("write", message, "Correct the cause, and run the command again."))
+    try:
+        with acting(act=FORGET):
+            notes = _remove_from_notes(plan, workspace, problems)
     except MemoriterError:
         with suppress(IndexUnavailable):
             index.end_forgetting()
@@ -310,7 +332,7 @@ def carry_out(
     else:
         problems = [reason for reason in problems if not reason.code.startswith("index")]
         problems += [_foreign_transcript(path) for path in _session_paths(plan.request.session, index)]
-    return Forgotten(plan, tuple(notes), tuple(transcripts), report, tuple(problems))
+    return Forgotten(plan, tuple(notes), tuple(transcripts), journaled, report, tuple(problems))
 
 
 def _require_unchanged(removal: Removal, workspace: Workspace) -> None:

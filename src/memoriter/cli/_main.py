@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 SECTIONS = {
     "Find": {"search": "_search", "day": "_days", "recent": "_days", "get": "_notes", "why-not": "_why_not"},
     "Keep": {"remember": "_notes", "index": "_index", "watch": "_index", "capture": "_notes", "forget": "_notes"},
+    "Take back": {
+        "history": "_history",
+        "diff": "_history",
+        "review": "_history",
+        "undo": "_history",
+        "rollback": "_history",
+    },
     "For agents": {
         "mcp": "_mcp",
         "serve": "_serve",

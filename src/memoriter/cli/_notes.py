@@ -294,6 +294,8 @@ def _plan_lines(plan: ForgetPlan) -> Iterator[Line]:
         yield ((f"Only in the index: {', '.join(plan.indexed)}", ""),)
     if plan.kept:
         yield ((f"In copies: {', '.join(str(file) for file in plan.kept)}", ""),)
+    if plan.journaled:
+        yield ((f"In the journal: {pluralize(plan.journaled, 'change')}", ""),)
     if plan.unfinished:
         yield (("An earlier `memoriter forget` was interrupted; this run finishes it too.", ""),)
 
@@ -308,6 +310,8 @@ def _receipt_lines(receipt: Forgotten) -> Iterator[Line]:
         yield (("Gone: ", "green"), (f"the transcript {file.name}", ""))
     if receipt.plan.kept:
         yield (("Gone: ", "green"), (f"the text in {pluralize(len(receipt.plan.kept), 'file')} with copies", ""))
+    if receipt.journaled:
+        yield (("Gone: ", "green"), (f"the text in {pluralize(receipt.journaled, 'change')} of the journal", ""))
     if receipt.index is not None:
         yield (("Gone: ", "green"), ("its words, vectors and free space in the index", ""))
         if receipt.index.vectors:

@@ -78,6 +78,15 @@ class Agents(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JournalSettings(Section):
+    """The journal of changes."""
+
+    enabled: Annotated[bool, Doc("Enter each change of a note, for `history`, `undo` and `rollback`")] = True
+    max_mb: Annotated[Whole, Doc("Megabytes from which the oldest changes are dropped", low=1)] = 64
+    max_days: Annotated[Whole, Doc("Days after which changes are dropped", low=1)] = 365
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings(Section):
     """Settings of the whole memory: its backend and citations."""
 
@@ -108,6 +117,7 @@ class MemorySettings(Section):
     capture: Annotated[
         bool, Doc("Record conversations with coding agents in the day's note when they are compacted or end")
     ] = False
+    journal: Annotated[JournalSettings, Doc("The journal of changes")] = JournalSettings()
     citations: Annotated[Citations, Doc("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = "auto"
     connector_tools: Annotated[
         bool, Doc("List `search` and `fetch`, which ChatGPT's connectors expect, for every client of MCP")

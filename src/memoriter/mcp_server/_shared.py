@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 
 from memoriter.access import Shares
+from memoriter.journal import acting
 from memoriter.memory import ClientRequest, answering
 
 if TYPE_CHECKING:
@@ -86,6 +89,7 @@ class SharedMemory:
         self._closing = closing
         self._exclusive = threading.Lock()
         self._sessions: dict[str, _SessionLock] = {}
+        self._identifiers = WeakKeyDictionary["ServerSession", str]()
         self._slow = _threads()
         self._quick = _threads()
         self._hooks = _threads()
@@ -93,6 +97,10 @@ class SharedMemory:
         self._idle = threading.Condition()
         self._busy = 0
         self._warmed = False
+
+    def _identify(self, session: ServerSession) -> str:
+        """Return the name of a connection in the journal of changes."""
+        return self._identifiers.setdefault(session, f"mcp-{os.urandom(4).hex()}")
 
     async def run_request(
         self,
@@ -131,7 +139,7 @@ class SharedMemory:
         def work() -> _T:
             with self._tracked(self._exclusive if exclusive else None):
                 check()
-                with answering(request):
+                with answering(request), acting(session=self._identify(session)):
                     return act(self.memory)
 
         try:

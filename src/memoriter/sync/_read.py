@@ -140,6 +140,8 @@ def read(
     # Last, so that a moved note can be found at every moment.
     if plan.removed:  # each call counts as a change of content
         index.remove_files(plan.removed)
+        for path in plan.removed:
+            workspace.saw_removed(path)
     unread = unread_reason(len(todo) - len(done))
     corpus = index.corpus()
     pending = index.pending()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import appended_json, excerpt_json, refusal_json
 from memoriter.errors import MemoriterError, PathRefused, UsageError, sentence
+from memoriter.journal import acting
 from memoriter.tools._params import input_schema, output_schema, parse_parameters
 from memoriter.tools._tool import Tool, advice, origin_json
 from memoriter.types import Argument
@@ -157,9 +158,9 @@ APPEND_OUTPUT = output_schema(
 
 def append_tool(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
     """Run `memory_append`; a failure becomes JSON with `written: false` and the error."""
-    del session_key
     try:
-        return _append(memory, params)
+        with acting(session=session_key or ""):
+            return _append(memory, params)
     except UsageError as error:
         return {"written": False, "error": error.message, "action": error.remedy}
     except MemoriterError as error:

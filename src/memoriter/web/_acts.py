@@ -18,6 +18,7 @@ from memoriter.api_json import (
 )
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.ids import bytes_hash, note_bytes
+from memoriter.journal import acting
 from memoriter.tools import citations_on, found_json, origin_json
 from memoriter.web import _requests as requests
 from memoriter.web._operation import operation
@@ -118,7 +119,8 @@ def replace(work: Work[requests.ReplaceRequest]) -> dict[str, Any]:
     memory = work.memory
     request = work.request
     try:
-        replaced = memory.replace(request.path, request.text, expected=request.expected, origin=work.caller.author)
+        with acting(act="edit"):
+            replaced = memory.replace(request.path, request.text, expected=request.expected, origin=work.caller.author)
     except WriteConflict as error:
         raise NoteConflict(error, memory.read(request.path)) from error
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date, datetime
 
+    from memoriter.journal import Journal
     from memoriter.layout import Layout
     from memoriter.workspace._writers import WriterRecords
     from memoriter.workspace.transcripts import Transcripts
-    from memoriter.workspace.writing import Addition, Appended, Compose
+    from memoriter.workspace.writing import Addition, Appended, Compose, Record
     from memoriter.workspace.writing import Entry as NewEntry
 
 _ATTEMPTS = 8
@@ -79,6 +80,7 @@ class Workspace:
         extra_suffixes: Sequence[str] = (),
         principal: str = "",
         writers: Path | None = None,
+        journal: Callable[[], Journal | None] = lambda: None,
     ) -> None:
         """Open a workspace.
 
@@ -95,6 +97,7 @@ class Workspace:
             extra_suffixes: suffixes of notes besides `.md`, such as `.txt`.
             principal: whose long-term memories are memory here; empty: those of no configured principal.
             writers: the file that records what came with tokens; None: only the marks in the notes name authors.
+            journal: returns where each change of a note is entered; None: nowhere.
 
         Raises:
             WorkspaceNotFound: `root` is not a folder.
@@ -110,6 +113,7 @@ class Workspace:
         self._daily_note = daily_note
         self._principal = principal
         self._writers_file = writers
+        self._open_journal = journal
         self.suffixes = (SUFFIX, *extra_suffixes)
         """The suffixes of notes."""
         self._detected_layout: Layout | None = None
@@ -168,7 +172,9 @@ class Workspace:
         """
         place = self._readable_path(source.path)
         try:
-            content, status = self._read(place)
+            with self._watching(place.cited) as saw:
+                content, status = self._read(place)
+                saw(content, status.st_mtime)
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
         current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
@@ -216,6 +222,32 @@ class Workspace:
         exact = "\ufffd" not in full_text or is_utf8(content)
         return Excerpt(place.cited, text, truncated, reason, bytes_hash(content) if exact else None)
 
+    def cited(self, path: str) -> str:
+        """Return the cited form of a path. Raises PathRefused if it can never be memory."""
+        return self._readable_path(path).cited
+
+    def look(self, path: str) -> bytes | None:
+        """Return what `content` does, and enter into the journal what another program changed. Raises PathRefused."""
+        place = self._readable_path(path)
+        with self._watching(place.cited) as saw:
+            try:
+                content, status = self._read(place)
+            except FileNotFoundError:
+                saw(None, 0.0)
+                return None
+            saw(content, status.st_mtime)
+        return content
+
+    def saw_removed(self, path: str) -> None:
+        """Enter into the journal that a note is gone, if it is."""
+        with self._watching(path) as saw:
+            if not os.path.lexists(self.root / path):
+                saw(None, 0.0)
+
+    def _watching(self, path: str) -> AbstractContextManager[Callable[[bytes | None, float], None]]:
+        """Return what yields a function that enters a change of another program into the journal."""
+        return nullcontext(lambda _content, _changed: None) if self.journal is None else self.journal.watching(path)
+
     def _read(self, place: ReadablePath) -> tuple[bytes, os.stat_result]:
         """Return the content of a plain file and its stat. Raises PathRefused and FileNotFoundError."""
         content, status = read_bytes(place, self._max_bytes)
@@ -250,7 +282,8 @@ class Workspace:
         """
         from memoriter.workspace.writing import append
 
-        return append(self._place_to_write(path, admission), text, limit=self._max_bytes)
+        place = self._place_to_write(path, admission)
+        return append(place, text, limit=self._max_bytes, record=self._record(place, "append"))
 
     def remember(
         self,
@@ -279,6 +312,21 @@ class Workspace:
             PathRefused: the note leads through a link, or is outside the memory.
             WriteError: nothing was written.
         """
+        from memoriter.journal import acting
+
+        with acting(who=origin):
+            return self._remember(text, to, origin, now, again=again, section=section)
+
+    def _remember(
+        self,
+        text: str,
+        to: Literal["daily", "long-term"],
+        origin: str | None,
+        now: datetime,
+        *,
+        again: bool,
+        section: str,
+    ) -> Appended:
         from memoriter.workspace.writing import Appended
         from memoriter.workspace.writing import Entry as NewEntry
 
@@ -400,13 +448,14 @@ class Workspace:
             owned = [line for line, by in zip(old, authors_of(old), strict=True) if not by]
             self._writers.add(path, list(map(without_mark, lines)), author, owned=owned, front=front)
 
-    def replace(self, path: str, text: str | bytes, *, expected: str | None) -> None:
+    def replace(self, path: str, text: str | bytes, *, expected: str | None, of: tuple[str, ...] = ()) -> None:
         """Replace the whole content of a note.
 
         Args:
             path: a cited or an absolute path.
             text: the new content. A `str` gets the line endings and the byte order mark of the present content.
             expected: `ids.bytes_hash` of the current content, or None if the note must not exist.
+            of: the changes that this takes back, by their ids in the journal.
 
         Raises:
             PathRefused: the path is not one of the memory's files, or leads through a link.
@@ -418,25 +467,35 @@ class Workspace:
         place = self._place_to_write(path)
         if isinstance(text, str) and expected is not None:
             text = _as_in(self.content(path) or b"", text)
-        replace_file(place, text, expected=expected)
+        replace_file(place, text, expected=expected, record=self._record(place, "replace", of))
         if self._writers is not None:
             self._writers.keep(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
 
-    def remove(self, path: str, *, expected: str) -> None:
+    def remove(self, path: str, *, expected: str, of: tuple[str, ...] = ()) -> None:
         """Delete a note.
 
         Args:
             path: a cited or an absolute path.
             expected: `ids.bytes_hash` of its content.
+            of: as for `replace`.
 
         Raises PathRefused, WriteConflict and WriteError, as `replace` does.
         """
         from memoriter.workspace.writing import remove
 
         place = self._writable_path(path)
-        remove(place, expected=expected)
+        remove(place, expected=expected, record=self._record(place, "remove", of))
         if self._writers is not None:
             self._writers.keep(place.cited, "")
+
+    def _record(self, place: ReadablePath, act: str, of: tuple[str, ...] = ()) -> Record:
+        """Return what enters a write to a note into the journal."""
+        journal = self.journal
+
+        def record(before: bytes | None, after: bytes | None) -> AbstractContextManager[object]:
+            return nullcontext() if journal is None else journal.recording(place.cited, before, after, act, of=of)
+
+        return record
 
     def content(self, path: str, admission: Admission | None = None) -> bytes | None:
         """Return the bytes of a memory file at a cited or absolute path, or None if the file does not exist.
@@ -468,6 +527,7 @@ class Workspace:
 
         Raises PathRefused also if scans and reads leave the note out, and WriteError as `authors` does.
         """
+        from memoriter.journal import acting
         from memoriter.workspace._replaced import with_authors
         from memoriter.workspace.untrusted import origin_words
 
@@ -484,7 +544,8 @@ class Workspace:
             text, lines = with_authors(before, text, origin, day)
             front = text if lines and lines[0].rstrip() == "---" else ""
             self.record_author(cited, lines, origin_words(origin, day), before=before, front=front)
-        self.replace(path, text, expected=expected)
+        with acting(who=origin):
+            self.replace(path, text, expected=expected)
         if origin is None and self._writers is not None:
             self._writers.adopt(cited, before, text)
         return text
@@ -566,6 +627,11 @@ class Workspace:
         if names[0] in {*LONG_TERM, FOLDER} and not (self.root / VAULT).is_dir() and not openclaw_marker(root):
             self._keep_layout()
             self._chosen_layout = "notes"
+
+    @cached_property
+    def journal(self) -> Journal | None:
+        """The journal of changes, or None."""
+        return self._open_journal()
 
     @cached_property
     def _writers(self) -> WriterRecords | None:

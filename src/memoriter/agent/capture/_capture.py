@@ -18,6 +18,7 @@ from memoriter.agent.flush import to_diagnostic
 from memoriter.environment import local_time
 from memoriter.errors import MemoriterError
 from memoriter.ids import content_hash
+from memoriter.journal import acting
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
@@ -158,7 +159,8 @@ class Capturing:
         origin = f"{CAPTURE} {identifier} ({_slug(conversation)} {kind})"
         body = lines if kind == "summary" else [f"- “{line}”" for line in lines]
         now = local_time(self.wall(), self.zone)
-        written = self.workspace.remember("\n".join([head, *body]), to="daily", origin=origin, now=now)
+        with acting(act="capture", session=self.key):
+            written = self.workspace.remember("\n".join([head, *body]), to="daily", origin=origin, now=now)
         if written.existing:
             return ()
         path = written.path.relative_to(self.workspace.root).as_posix()

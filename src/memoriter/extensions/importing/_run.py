@@ -37,6 +37,7 @@ from memoriter.extensions.importing._records import Entry, IgnoreFile, LeftOut, 
 from memoriter.extensions.importing._sources import OtherSources, records_of, run_id, source_name
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.import_history import History
+from memoriter.journal import acting
 from memoriter.permissions import folder_lock
 from memoriter.values import dataclass, field
 
@@ -142,7 +143,8 @@ def run_import(
             record = None if dry_run else history.begin(run, repeated=repeated)
         report.id = record.id if record else history.id_of(run, repeated=repeated)
         writing = _Writing(workspace, run, report, known, record)
-        with closing(records_of(form, files, own=own, name=name)) as records:
+        actor = acting(who=f"import from {form.name}", act="import", session=report.id)
+        with actor, closing(records_of(form, files, own=own, name=name)) as records:
             for number, each in enumerate(records):
                 if progress and number % _STEP == 0:
                     progress(number, total)

@@ -23,6 +23,7 @@ from memoriter.extensions.longterm._records import (
     mark_of_principal,
 )
 from memoriter.ids import bytes_hash
+from memoriter.journal import acting
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -186,7 +187,8 @@ class NoteFile:
             before = decoded(content)
             return Addition("".join(map(entry_text, memories)), "" if content.strip() else HEADER)
 
-        self._workspace.append(PATH, compose)
+        with acting(who=next((each.origin for each in memories), None)):
+            self._workspace.append(PATH, compose)
         if lines := "".join(entry_text(each) for each in memories if each.origin == "token").split("\n")[:-1]:
             self._workspace.record_author(PATH, lines, before=before)
 

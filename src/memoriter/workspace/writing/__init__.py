@@ -2,7 +2,7 @@
 
 from memoriter.workspace.writing._entry import Addition, Appended, Entry, Existing, entry_of, log_form
 from memoriter.workspace.writing._recovery import Unfinished, recover, unfinished
-from memoriter.workspace.writing._write import Compose, append, remove, replace
+from memoriter.workspace.writing._write import Compose, Record, append, remove, replace
 
 __all__ = [
     "Addition",
@@ -10,6 +10,7 @@ __all__ = [
     "Compose",
     "Entry",
     "Existing",
+    "Record",
     "Unfinished",
     "append",
     "entry_of",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +41,17 @@ _REMEDIES = {
 
 Compose = Callable[[bytes], Addition | Existing]
 """Decides from the content of a note what is appended to it."""
+Record = Callable[[bytes | None, bytes | None], AbstractContextManager[object]]
+"""Enters the change from one content to another into the journal, around the write; None: there is no file."""
 
 
-def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None = None) -> Appended:
+def _unrecorded(_before: bytes | None, _after: bytes | None) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
+def append(
+    file: Path | ReadablePath, text: str | Compose, *, limit: int | None = None, record: Record = _unrecorded
+) -> Appended:
     """Append text on lines of its own, and create the file and its folders if they are missing.
 
     The file itself is locked, and the text goes out in one write. The text and the name of a new file are on the disk
@@ -56,6 +64,7 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
             itself is checked.
         text: the text to append, or a function that returns it for the content of the locked file, or of an empty one.
         limit: largest allowed size of the file afterwards, in bytes.
+        record: enters the change into the journal.
 
     Returns:
         The lines that were written.
@@ -85,12 +94,20 @@ def append(file: Path | ReadablePath, text: str | Compose, *, limit: int | None 
             _check_size(place, len(before) + len(content), limit)
             if not before:  # the process that created the file may have ended before this sync
                 folder.sync(parents=True)
-            _write_once(descriptor, content)
+            with record(before if before or status else None, before + content):
+                _write_once(descriptor, content)
     start = before.count(b"\n") + ends_open + addition.title.count("\n") + 1
     return Appended(_path(place), start, start + addition.text.count("\n") - 1)
 
 
-def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | None, mode: int = 0o666) -> None:
+def replace(
+    file: Path | ReadablePath,
+    text: str | bytes,
+    *,
+    expected: str | None,
+    mode: int = 0o666,
+    record: Record = _unrecorded,
+) -> None:
     """Replace the whole file atomically: other programs see the old content or the new content.
 
     Lines that a program without our lock appends meanwhile are added to the new content. If such a program saves the
@@ -102,6 +119,7 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
         text: the new content. In a `str`, NUL and lone surrogates become U+FFFD; bytes are written unchanged.
         expected: `ids.bytes_hash` of the current content, or None if the file must not exist.
         mode: permissions of a file that does not exist yet, before the umask.
+        record: enters the change into the journal.
 
     Raises:
         WriteConflict: the content does not match `expected`; the file is unchanged.
@@ -112,7 +130,7 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
     place = _to_place(file)
     if expected is None:
         with _open_for_write(place, make=True) as (folder, name):
-            _create(folder, name, place, content, mode)
+            _create(folder, name, place, content, mode=mode, record=record)
         return
     with (
         _open_for_write(place) as (folder, name),
@@ -120,16 +138,18 @@ def replace(file: Path | ReadablePath, text: str | bytes, *, expected: str | Non
     ):
         with write_draft(folder, name, content, 0o600, like=os.fstat(descriptor)) as draft:
             _check_unchanged(folder, name, place, descriptor, before)
-            replace_file(folder, name, draft, old=descriptor, before=before)
+            with record(before, content):
+                replace_file(folder, name, draft, old=descriptor, before=before)
         folder.sync()
 
 
-def remove(file: Path | ReadablePath, *, expected: str) -> None:
+def remove(file: Path | ReadablePath, *, expected: str, record: Record = _unrecorded) -> None:
     """Delete the file if its content is unchanged.
 
     Args:
         file: the note; see `append`.
         expected: `ids.bytes_hash` of the content.
+        record: enters the change into the journal.
 
     Raises:
         WriteConflict: the content does not match `expected`; the file is unchanged.
@@ -143,7 +163,8 @@ def remove(file: Path | ReadablePath, *, expected: str) -> None:
     ):
         with write_draft(folder, name, b"", 0o600) as probe:
             _check_unchanged(folder, name, place, descriptor, before)
-            remove_file(folder, name, probe, old=descriptor, before=before)
+            with record(before, None):
+                remove_file(folder, name, probe, old=descriptor, before=before)
         folder.sync()
 
 
@@ -191,11 +212,11 @@ def _check_unchanged(folder: Folder, name: str, place: ReadablePath, descriptor:
         raise _conflict(place, "has changed since it was read")
 
 
-def _create(folder: Folder, name: str, place: ReadablePath, content: bytes, mode: int) -> None:
+def _create(folder: Folder, name: str, place: ReadablePath, content: bytes, *, mode: int, record: Record) -> None:
     """Create the file with its complete content, or raise WriteConflict if it exists."""
     if folder.stat(name) is not None:
         raise _conflict(place, "already exists")
-    with write_draft(folder, name, content, mode) as draft:
+    with write_draft(folder, name, content, mode) as draft, record(None, content):
         try:
             folder.link(draft.name, name)
         except FileExistsError:

@@ -1,0 +1,52 @@
+"""The commits of a note in the Git repository around it, which is only read."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from memoriter.journal import Change
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMIT = "commit"
+"""The act of a change that only Git knows."""
+_SECONDS = 10
+_MOST = 200
+"""Commits of a note that are read."""
+_FIELDS = "%h%x1f%at%x1f%an"
+
+
+def commits_of(root: Path, path: str) -> tuple[Change, ...]:
+    """Return the commits of a note, the newest first; none if there is no repository, or Git is not installed."""
+    rows = _git(root, "log", f"-{_MOST}", f"--format={_FIELDS}", "--no-ext-diff", "--no-textconv", "--", path)
+    return tuple(_change(row, path) for row in rows.splitlines() if row.count("\x1f") == 2)
+
+
+def commit_of_line(root: Path, path: str, line: int) -> Change | None:
+    """Return the commit that a line of a note is from; None if Git does not know."""
+    rows = _git(root, "blame", "--porcelain", "--no-textconv", "-L", f"{line},{line}", "--", path).splitlines()
+    fields = dict(row.partition(" ")[::2] for row in rows[1:])
+    if not rows or "author-time" not in fields or not rows[0].strip("0 ")[:7].isalnum() or rows[0].startswith("0" * 40):
+        return None
+    return _change("\x1f".join((rows[0][:10], fields["author-time"], fields["author"])), path)
+
+
+def _change(row: str, path: str) -> Change:
+    identifier, at, author = row.split("\x1f")
+    return Change(identifier, float(at), path, author, COMMIT)
+
+
+def _git(root: Path, *words: str) -> str:
+    if not any((folder / ".git").exists() for folder in (root, *root.parents)) or (git := shutil.which("git")) is None:
+        return ""
+    import subprocess
+
+    # The repository may be untrusted, so none of its programs are run.
+    command = [git, "-C", str(root), "-c", "core.fsmonitor=false", *words]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 (our words)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""

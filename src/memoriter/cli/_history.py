@@ -1,0 +1,283 @@
+"""The commands about changes: `memoriter history`, `diff`, `review`, `undo` and `rollback`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from memoriter.api_json import history_json, json_of, origin_of_line_json, taken_back_json
+from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._render import DONE, FAILED, is_interactive, pluralize
+from memoriter.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memoriter.cli._render import Line, Screen
+    from memoriter.journal import Change, HistoryReport, TakeBackPlan
+    from memoriter.memory import Memory
+
+SHOWN_CHANGES = 20
+SHOWN_LINES = 6
+"""Lines of a change that are shown in a list."""
+STATES = {"unknown": "; it is not known whether it was completed", "failed": "; it failed"}
+
+
+@click.command(cls=Command, name="history")
+@click.argument("path", required=False, metavar="[PATH[#L4]]")
+@click.option("--since", metavar="WHEN", help="No earlier changes: a day, 7d, 2h, or 2026-02-10T14:30.")
+@click.option(
+    "-n",
+    "number",
+    type=click.IntRange(1),
+    metavar="N",
+    default=SHOWN_CHANGES,
+    show_default=True,
+    help="At most N changes.",
+)
+def history_command(path: str | None, since: str | None, number: int) -> None:
+    """Show who changed what, the newest change first.
+
+        memoriter history
+        memoriter history MEMORY.md --since 7d
+        memoriter history memory/2026-02-10.md#L4
+
+    It has every change that memoriter made, and those of editors as it saw them. Of a line, it shows who wrote it and
+    when, in which conversation, and what it replaced. In a Git repository, it shows the commits of a note, too.
+    Next: memoriter undo ID.
+    """
+    from memoriter.workspace import split_citation
+
+    options = GlobalOptions.current()
+    screen = options.screen
+    with options.open_memory() as memory:
+        cited, line, _ = split_citation(path) if path else (None, None, None)
+        if cited is not None and line is not None:
+            origin = memory.line_origin(cited, line)
+            if screen.as_json:
+                screen.json(origin_of_line_json(origin))
+                return
+            if origin is None:
+                screen.note((("The journal does not know where this line is from.", ""),))
+                return
+            screen.show(list(_change_lines(origin.change, every=True)))
+            screen.show([((f"  instead of: {text}", "red"),) for text in origin.replaced])
+            return
+        report = memory.history(cited, since=since)
+    shown = report.changes[:number]
+    if screen.as_json:
+        screen.json({**history_json(report), "changes": [json_of("NoteChange", each) for each in shown]})
+        return
+    for change in shown:
+        screen.show(list(_change_lines(change)))
+    if not shown:
+        screen.note((("The journal has no changes.", ""),))
+    elif len(report.changes) > number:
+        screen.note(((f"There are {len(report.changes) - number:,} earlier ones: show more with -n.", "dim"),))
+    screen.note(*_unknown_lines(report))
+
+
+@click.command(cls=Command, name="diff")
+@click.option("--since", metavar="WHEN", required=True, help="The time before: a day, 7d, 2h, or 2026-02-10T14:30.")
+def diff_command(since: str) -> None:
+    """Show how the notes differ from what they were.
+
+        memoriter diff --since 7d
+        memoriter diff --since 2026-02-10T14:30
+
+    Next: memoriter history.
+    """
+    options = GlobalOptions.current()
+    screen = options.screen
+    with options.open_memory() as memory:
+        differences = memory.diff(since)
+    if screen.as_json:
+        screen.json([json_of("NoteDifference", each) for each in differences])
+        return
+    styles = {"+": "green", "-": "red", "@": "dim"}
+    for difference in differences:
+        screen.show([((text, styles.get(text[:1], "")),) for text in difference.lines], wrapped=False)
+    if not differences:
+        screen.note((("No note has changed since.", ""),))
+
+
+@click.command(cls=Command, name="undo")
+@click.argument("identifier", metavar="ID")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+def undo_command(identifier: str, *, dry_run: bool) -> None:
+    """Take one change back.
+
+        memoriter undo 3f2a91bc04 --dry-run
+        memoriter undo 3f2a91bc04
+
+    The lines that it added go, and those that it removed come back; everything else in the note stays. If its lines
+    were changed since, it changes nothing and shows both versions. This is a change, too, which can be undone.
+    Next: memoriter history.
+    """
+    from memoriter.journal import ChangedSince
+
+    options = GlobalOptions.current()
+    screen = options.screen
+    with options.open_memory() as memory:
+        try:
+            plan = memory.undo(identifier, dry_run=dry_run)
+        except ChangedSince as error:
+            if not screen.as_json:
+                screen.note(*_change_lines(error.conflict.change, every=True), (("The note now:", "yellow"),))
+                screen.note(*(((f"  {text}", ""),) for text in error.conflict.now))
+            raise
+    _show_plan(plan, screen, dry_run=dry_run)
+
+
+@click.command(cls=Command, name="rollback")
+@click.option("--session", metavar="ID", help="All changes of this conversation, as in memoriter history.")
+@click.option("--token", metavar="NAME", help="All changes that came with this token.")
+@click.option("--since", metavar="WHEN", help="All changes since: a day, 7d, 2h, or 2026-02-10T14:30.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.pass_context
+def rollback_command(
+    context: click.Context, *, session: str | None, token: str | None, since: str | None, yes: bool, dry_run: bool
+) -> None:
+    """Take all changes of a conversation, of a token or since a time back.
+
+        memoriter rollback --session mcp-3f2a91bc --dry-run
+        memoriter rollback --token phone
+        memoriter rollback --since 2h --yes
+
+    It shows every line, and asks for confirmation. What others wrote since stays, also in the same notes; where they
+    changed the same lines, those stay as they are now, and it says so. Each change that it makes can be undone.
+    Next: memoriter history.
+    """
+    options = GlobalOptions.current()
+    screen = options.screen
+    with options.open_memory() as memory:
+        plan = memory.plan_rollback(session=session, token=token, since=since)
+        if not (dry_run or plan.empty):
+            _confirm(plan, screen, yes=yes)
+            memory.rollback(plan)
+    _show_plan(plan, screen, dry_run=dry_run)
+    context.exit(FAILED if plan.conflicts or plan.unknown else DONE)
+
+
+@click.command(cls=Command, name="review")
+def review_command() -> None:
+    """Go through what agents wrote since the last review.
+
+        memoriter review
+        memoriter review --json
+
+    On a terminal, press k to keep a change, e to edit its lines, d to drop it, and q to go on later. Elsewhere, it
+    prints the list. Next: memoriter undo ID.
+    """
+    options = GlobalOptions.current()
+    screen = options.screen
+    with options.open_memory() as memory:
+        report = memory.unreviewed()
+        if screen.as_json:
+            screen.json(history_json(report))
+            return
+        if not report.changes:
+            screen.note((("Agents have written nothing since the last review.", ""),))
+        for change in reversed(report.changes):
+            screen.show(list(_change_lines(change, every=True)))
+            if is_interactive(screen) and not _reviewed(memory, change, screen):
+                break
+
+
+def _reviewed(memory: Memory, change: Change, screen: Screen) -> bool:
+    """Ask what becomes of a change, and do it; return False if the review goes on later."""
+    while True:
+        click.echo("keep, edit, drop or quit [k/e/d/q]? ", nl=False, err=True)
+        key = click.getchar(echo=True).lower()
+        click.echo(err=True)
+        if key == "q":
+            return False
+        if key in "kd":
+            if key == "d":
+                _show_plan(memory.undo(change.id), screen, dry_run=False)
+            memory.mark_reviewed(change)
+            return True
+        if key == "e":
+            text = click.edit("\n".join(change.added), extension=".md")
+            if text is not None:
+                memory.amend(change, text)
+                memory.mark_reviewed(change)
+                return True
+
+
+def _confirm(plan: TakeBackPlan, screen: Screen, *, yes: bool) -> None:
+    """Show every line of the plan, and ask for confirmation unless `yes`. Raises UsageError if nobody can be asked."""
+    if yes:
+        return
+    if not is_interactive(screen):
+        why = "--json or --quiet is given" if screen.as_json or screen.quiet else "there is no terminal"
+        raise UsageError(
+            f"Confirmation is needed, and {why}.", remedy="Add --yes to confirm, or --dry-run to look first."
+        )
+    screen.note(*_plan_lines(plan))
+    click.confirm("Take this back?", abort=True, err=True)
+
+
+def _show_plan(plan: TakeBackPlan, screen: Screen, *, dry_run: bool) -> None:
+    if screen.as_json:
+        screen.json(taken_back_json(plan, dry_run=dry_run))
+        return
+    screen.show(list(_plan_lines(plan)) or [(("There is nothing to take back.", ""),)])
+    if plan.notes:
+        done = "Would take back" if dry_run else "Taken back"
+        count = sum(len(note.changes) for note in plan.notes)
+        screen.note(((f"{done}: {pluralize(count, 'change')} in {pluralize(len(plan.notes), 'note')}.", ""),))
+
+
+def _plan_lines(plan: TakeBackPlan) -> Iterator[Line]:
+    for note in plan.notes:
+        yield ((note.path, "bold"), ("" if note.content is not None else " (the whole file goes)", ""))
+        for number, text in zip(note.numbers, note.removed, strict=True):
+            yield ((f"  - {number:>4} {text}", "red"),)
+        for text in note.restored:
+            yield ((f"  +      {text}", "green"),)
+    for conflict in plan.conflicts:
+        text = (
+            f"! {conflict.change.id} in {conflict.change.path}: its lines were changed since, and stay as they are now."
+        )
+        yield ((text, "yellow"),)
+    for change in plan.unknown:
+        text = f"! {change.id} in {change.path}: the journal does not know the note since; it stays."
+        yield ((text, "yellow"),)
+
+
+def _change_lines(change: Change, *, every: bool = False) -> Iterator[Line]:
+    when = datetime.fromtimestamp(change.at).astimezone().strftime("%Y-%m-%d %H:%M")
+    who = change.who or ("before the journal" if change.act == "found" else "another program")
+    session = f", {change.session}" if change.session else ""
+    yield (
+        (change.id, "bold"),
+        (f"  {when}  {change.act} by {who}{session}  ", ""),
+        (change.citation, "dim"),
+        (STATES.get(change.state, "" if change.hunks is not None else "; what changed is not known"), "yellow"),
+    )
+    if change.act == "found" and not every:
+        return
+    lines = [
+        *((f"    - {text}", "red") for text in change.removed),
+        *((f"    + {text}", "green") for text in change.added),
+    ]
+    lines = [line for line in lines if line[0].strip(" +-")]
+    shown = lines if every else lines[:SHOWN_LINES]
+    yield from ((line,) for line in shown)
+    if len(lines) > len(shown):
+        yield ((f"    ... and {len(lines) - len(shown)} more lines", "dim"),)
+
+
+def _unknown_lines(report: HistoryReport) -> Sequence[Line]:
+    lines: list[Line] = []
+    if report.dropped:
+        lines.append(
+            ((f"{pluralize(report.dropped, 'older change')} were dropped; see memory.journal.maxDays.", "dim"),)
+        )
+    if report.damaged:
+        lines.append(((f"{pluralize(report.damaged, 'line')} of the journal cannot be read.", "yellow"),))
+    return lines

@@ -1,0 +1,213 @@
+"""A change of a note: who made it and what it did, as a line of the journal; and the differences of two texts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+OWNER = "owner"
+FOUND = "found"
+"""The act of an entry that holds a whole text as memoriter first saw it. Nobody is known to have written it."""
+SEEN = "seen"
+"""The act of a change that another program made, and that memoriter saw later."""
+FORGET = "forget"
+_LONG = 300
+"""Bytes from which texts are compressed."""
+_MOST_COMPARED = 20_000
+"""Lines between the first and the last difference of two texts, from which they are one difference."""
+
+Line = bytes | None
+"""A line of a note without its newline; None: it was forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who changes notes at the moment, and how."""
+
+    who: str = OWNER
+    act: str = ""
+    """What is done, such as `capture`; empty: what the write itself is called."""
+    session: str = ""
+
+
+_NOBODY_ELSE = Actor()
+_ACTOR: ContextVar[Actor] = ContextVar("memoriter_actor", default=_NOBODY_ELSE)
+
+
+def current_actor() -> Actor:
+    """Return who changes notes at the moment."""
+    return _ACTOR.get()
+
+
+@contextmanager
+def acting(*, who: str | None = None, act: str = "", session: str = "") -> Generator[None]:
+    """Name who changes notes within the block; what is left out stays as it is outside."""
+    outer = _ACTOR.get()
+    token = _ACTOR.set(Actor(outer.who if who is None else who, act or outer.act, session or outer.session))
+    try:
+        yield
+    finally:
+        _ACTOR.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that a change put in the place of others."""
+
+    start: int
+    """The number of lines above them before the change."""
+    removed: tuple[Line, ...]
+    added: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of one note."""
+
+    id: str
+    at: float
+    path: str
+    who: str
+    act: str
+    session: str = ""
+    before: str | None = None
+    """`ids.bytes_hash` of the note before; None: it did not exist."""
+    after: str | None = None
+    hunks: tuple[Hunk, ...] | None = ()
+    """What changed, from the beginning to the end of the note; None: this is not known."""
+    state: str = "done"
+    """`done`, `failed`, or `unknown`: the process ended before it could say."""
+    of: tuple[str, ...] = field(default=())
+    """The changes that it took back."""
+
+    @property
+    def citation(self) -> str:
+        """The note, with the lines that were added if they are in one place."""
+        hunks = [hunk for hunk in self.hunks or () if any(hunk.added)]
+        if len(hunks) != 1 or self.after is None:
+            return self.path
+        shift = sum(len(each.added) - len(each.removed) for each in self.hunks or () if each.start < hunks[0].start)
+        first = hunks[0].start + shift + 1
+        last = first + len(hunks[0].added) - 1 - (not hunks[0].added[-1] and len(hunks[0].added) > 1)
+        return f"{self.path}#L{first}" + (f"-L{last}" if last > first else "")
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The lines that it added, as text."""
+        return tuple(text_of(line) for hunk in self.hunks or () for line in hunk.added)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The lines that it removed, as text."""
+        return tuple(text_of(line) for hunk in self.hunks or () for line in hunk.removed)
+
+
+def text_of(line: Line) -> str:
+    """Return a line as text."""
+    return "[forgotten]" if line is None else line.decode("utf-8", "replace").rstrip("\r")
+
+
+def lines_of(content: bytes | None) -> list[Line]:
+    """Return the lines of a note; the last one is empty if the note ends with a newline. No note has no lines."""
+    return [] if content is None else list(content.split(b"\n"))
+
+
+def hunks_between(before: Sequence[Line], after: Sequence[Line], start: int = 0) -> tuple[Hunk, ...]:
+    """Return the differences between the lines of two texts.
+
+    Args:
+        before: the lines of the first text.
+        after: the lines of the second text.
+        start: the number of lines above, which are the same in both.
+    """
+    first = 0
+    shorter = min(len(before), len(after))
+    while first < shorter and before[first] == after[first]:
+        first += 1
+    last = 0
+    while last < shorter - first and before[-1 - last] == after[-1 - last]:
+        last += 1
+    old = before[first : len(before) - last]
+    new = after[first : len(after) - last]
+    if not old and not new:
+        return ()
+    if not old or not new or len(old) + len(new) > _MOST_COMPARED:
+        return (Hunk(start + first, tuple(old), tuple(new)),)
+    from difflib import SequenceMatcher
+
+    return tuple(
+        Hunk(start + first + i, tuple(old[i:j]), tuple(new[k:m]))
+        for kind, i, j, k, m in SequenceMatcher(None, old, new).get_opcodes()
+        if kind != "equal"
+    )
+
+
+def hunks_of_write(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...]:
+    """Return what a write changes; for text at the end, without a look at the lines above."""
+    if before is None or after is None or not after.startswith(before):
+        return hunks_between(lines_of(before), lines_of(after))
+    last = before.rfind(b"\n") + 1
+    return hunks_between([before[last:]], lines_of(after[last:]), before.count(b"\n"))
+
+
+def encode(change: Change) -> bytes:
+    """Return a change as a line of the journal."""
+    fields: dict[str, Any] = {"note": change.path, "id": change.id, "time": round(change.at, 3), "who": change.who}
+    fields |= {"act": change.act, "before": change.before, "after": change.after}
+    if change.session:
+        fields["session"] = change.session
+    if change.of:
+        fields["of"] = change.of
+    if change.hunks is not None:
+        hunks = json.dumps([[hunk.start, *map(_texts, (hunk.removed, hunk.added))] for hunk in change.hunks])
+        packed = len(hunks) > _LONG
+        fields["packed" if packed else "hunks"] = (
+            base64.b85encode(zlib.compress(hunks.encode(), 1)).decode() if packed else hunks
+        )
+    return json.dumps(fields).encode() + b"\n"
+
+
+def decode(fields: dict[str, Any], state: str) -> Change:
+    """Return the change of a line of the journal. Raises ValueError, KeyError or TypeError if the line is damaged."""
+    hunks = fields.get("hunks")
+    if packed := fields.get("packed"):
+        try:
+            hunks = zlib.decompress(base64.b85decode(packed)).decode()
+        except zlib.error as error:
+            raise ValueError(str(error)) from error
+    return Change(
+        fields["id"],
+        float(fields["time"]),
+        fields["note"],
+        fields["who"],
+        fields["act"],
+        fields.get("session", ""),
+        fields["before"],
+        fields["after"],
+        None if hunks is None else tuple(map(_hunk, cast("list[Any]", json.loads(hunks)))),
+        state,
+        tuple(fields.get("of", ())),
+    )
+
+
+def _hunk(row: list[Any]) -> Hunk:
+    start, removed, added = row
+    return Hunk(int(start), *(tuple(None if it is None else _bytes(it) for it in each) for each in (removed, added)))
+
+
+def _texts(lines: Sequence[Line]) -> list[str | None]:
+    # Bytes that are no UTF-8 become lone surrogates, which JSON can hold.
+    return [None if line is None else line.decode("utf-8", "surrogateescape") for line in lines]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

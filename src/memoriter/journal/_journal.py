@@ -1,0 +1,467 @@
+"""The journal of one folder of notes: append-only files in memoriter's home, one line for each change.
+
+A note belongs to one of 256 files, so that what is known of a note is found quickly however long the journal is. Files
+of lines, and not a database: an entry costs two short writes without a sync, `remember` loads no database for it, and
+damage costs the lines that it hits. The notes win: a failure of the journal never keeps a note from being written, and
+what the journal does not know it says.
+
+A change is written down before the note is written, and again when that is done. A process that was killed in between
+leaves a change whose result the hashes of the note tell, or nobody.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import sha256
+from math import inf
+from typing import TYPE_CHECKING, Any, cast
+
+from memoriter.journal._changes import (
+    FORGET,
+    FOUND,
+    SEEN,
+    Change,
+    Hunk,
+    current_actor,
+    decode,
+    encode,
+    hunks_of_write,
+    lines_of,
+)
+from memoriter.permissions import make_private_folder, open_private, replace_private
+from memoriter.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Iterable
+    from pathlib import Path
+
+    from memoriter.journal._changes import Line
+
+MEGABYTE = 1 << 20
+DAY = 86_400.0
+_BEGAN = "began"
+_REVIEWED = "reviewed"
+_FAILURES = (OSError, ValueError, KeyError, TypeError)
+"""Of a damaged journal, a full disk, missing rights."""
+_TAIL = 1 << 16
+"""Bytes at the end of a file in which the last change of a note is looked for first."""
+_CHECKED = 1 << 18
+"""Bytes after which the size and the age of the journal are looked at again."""
+_TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": ([\d.]+), "who": "[^\n]*?", "act": "(\w*)"')
+
+
+@dataclass(slots=True)
+class JournalFile:
+    """What one file of the journal holds."""
+
+    changes: list[Change] = field(default_factory=list[Change])
+    damaged: int = 0
+    """Lines that cannot be read."""
+    dropped: int = 0
+    """Changes that were dropped because they were old or there was no room."""
+
+
+class Journal:
+    """The journal of one folder of notes. Several processes may write to it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        wall: Callable[[], float],
+        max_bytes: int = 64 * MEGABYTE,
+        max_days: float = 365,
+    ) -> None:
+        """Name the private folder of the journal, which is created with the first change.
+
+        Args:
+            folder: the folder.
+            wall: seconds since 1970.
+            max_bytes: the size from which the oldest changes are dropped.
+            max_days: the age in days at which changes are dropped.
+        """
+        self.folder = folder
+        self._max_bytes = max_bytes
+        self._max_days = max_days
+        self._wall = wall
+        self._last: dict[str, tuple[int, dict[str, Any]]] = {}
+
+    @contextmanager
+    def recording(
+        self, path: str, before: bytes | None, after: bytes | None, act: str, *, of: tuple[str, ...] = ()
+    ) -> Generator[None]:
+        """Enter a change around the write that makes it; the write fails only for reasons of its own.
+
+        Args:
+            path: the note, as cited.
+            before: its content; None: it does not exist.
+            after: its content afterwards; None: it is removed.
+            act: what is done, unless the actor says so.
+            of: the changes that it takes back.
+        """
+        change = self._begin(path, before, after, act, of)
+        try:
+            yield
+        except BaseException:
+            self._end(change, "failed")
+            raise
+        self._end(change, "done")
+        if change is not None and change.act == FORGET and after is not None:
+            with suppress(OSError):  # the text before is forgotten, so that what is known begins here
+                self._enter(self._found(path, after))
+
+    @contextmanager
+    def watching(self, path: str) -> Generator[Callable[[bytes | None, float], None]]:
+        """Yield a function that enters the change of another program, if the journal does not know the content.
+
+        It takes the content that is read within the block (None: the note is gone), and when the file was changed last.
+        What memoriter itself writes meanwhile is no change of another program.
+        """
+        before: dict[str, Any] | None = None
+        with suppress(*_FAILURES):
+            before = self._last_of(path)
+
+        def saw(content: bytes | None, changed: float) -> None:
+            with suppress(*_FAILURES):
+                known = [last for last in (before, self._last_of(path)) if last is not None]
+                if known and not any(_explains(last, _hash(content)) for last in known):
+                    self._enter_seen(path, known[-1], content)
+                elif not known and content is not None and changed > self.began:
+                    self._enter_seen(path, {"after": None}, content)
+                elif not known and content is not None:
+                    self._enter(self._found(path, content))
+
+        yield saw
+
+    @property
+    def began(self) -> float:
+        """The time of the first entry, in seconds since 1970; infinite: there is none yet."""
+        try:
+            return float((self.folder / _BEGAN).read_bytes())
+        except (OSError, ValueError):
+            return inf
+
+    @property
+    def reviewed(self) -> float:
+        """The time of the last change that was reviewed. Setting it raises OSError."""
+        try:
+            return float((self.folder / _REVIEWED).read_bytes())
+        except (OSError, ValueError):
+            return 0.0
+
+    @reviewed.setter
+    def reviewed(self, at: float) -> None:
+        make_private_folder(self.folder)
+        replace_private(self.folder / _REVIEWED, str(at).encode())
+
+    def file_of(self, path: str) -> Path:
+        """Return the file of the journal with the changes of a note."""
+        return self.folder / f"{sha256(path.encode('utf-8', 'replace')).hexdigest()[:2]}.log"
+
+    def files(self) -> list[Path]:
+        """Return the files of the journal, the last written first."""
+        with suppress(OSError):
+            return sorted(self.folder.glob("??.log"), key=lambda file: -file.stat().st_mtime_ns)
+        return []
+
+    def of_note(self, path: str) -> JournalFile:
+        """Return the changes of a note in the order in which they were entered."""
+        return self._read(self.file_of(path), _beginning(path))
+
+    def of_file(self, file: Path) -> list[Change]:
+        """Return the changes in one file of the journal."""
+        return self._read(file).changes
+
+    def everything(self, since: float = 0.0) -> JournalFile:
+        """Return the changes of all notes since a time, the oldest first."""
+        found = JournalFile()
+        for file in self.files():
+            if since and file.stat().st_mtime < since:
+                break
+            part = self._read(file)
+            found.changes += [change for change in part.changes if change.at >= since]
+            found.damaged += part.damaged
+            found.dropped += part.dropped
+        found.changes.sort(key=lambda change: change.at)
+        return found
+
+    def erase(self, holds: Callable[[bytes], set[int]], paths: Collection[str] = (), *, dry_run: bool = False) -> int:
+        """Erase lines, and return how many changes held some. Raises OSError.
+
+        Args:
+            holds: returns the numbers, from 1, of the lines of a text that are erased.
+            paths: notes of which every line is erased.
+            dry_run: only count.
+        """
+        erased = set[str]()
+
+        def cut(change: Change) -> Change:
+            parts = [(hunk.start, hunk.removed, hunk.added) for hunk in change.hunks or ()]
+            if change.path in paths:
+                cleared = tuple(Hunk(start, (None,) * len(old), (None,) * len(new)) for start, old, new in parts)
+            else:
+                cleared = tuple(Hunk(start, _without(old, holds), _without(new, holds)) for start, old, new in parts)
+            if change.hunks is None or cleared == change.hunks:
+                return change
+            erased.add(change.id)
+            return replace(change, hunks=cleared)
+
+        for file in self.files():
+            known = len(erased)
+            for change in self._read(file).changes:
+                cut(change)
+            if len(erased) > known and not dry_run:
+                self._rewrite(file, lambda part: ([cut(change) for change in part.changes], part.dropped))
+        return len(erased)
+
+    def prune(self) -> None:
+        """Drop what is too old, and the oldest changes if there is no room. Raises OSError."""
+        cutoff = self._wall() - self._max_days * DAY
+        sizes = {file: file.stat().st_size for file in self.files()}
+        if sum(sizes.values()) > self._max_bytes:
+            cutoff = max(cutoff, self._time_with_room(sizes))
+        for file in sizes:
+            if (oldest := _oldest(file)) is not None and oldest <= cutoff:
+                self._rewrite(file, lambda part: self._pruned(part, cutoff))
+
+    def _time_with_room(self, files: Iterable[Path]) -> float:
+        """Return the time after which the changes need three quarters of the room."""
+        rows = sorted((change.at, len(encode(change))) for file in files for change in self._read(file).changes)
+        room = self._max_bytes * 3 // 4
+        for at, size in reversed(rows):
+            room -= size
+            if room < 0:
+                return at
+        return 0.0
+
+    def _pruned(self, part: JournalFile, cutoff: float) -> tuple[list[Change], int]:
+        """Return the changes after a time, below what each note was then, and how many were dropped in all."""
+        from memoriter.journal._weave import text_after
+
+        bases = list[Change]()
+        for path in dict.fromkeys(change.path for change in part.changes):
+            old = [change for change in part.changes if change.path == path and change.at <= cutoff]
+            text = text_after(old, old[-1].after) if old else None
+            if text is not None:
+                bases.append(self._found(path, text, cutoff))
+        gone = sum(change.at <= cutoff and change.act != FOUND for change in part.changes)
+        return [*bases, *(change for change in part.changes if change.at > cutoff)], part.dropped + gone
+
+    def _begin(
+        self, path: str, before: bytes | None, after: bytes | None, act: str, of: tuple[str, ...]
+    ) -> Change | None:
+        """Enter what is about to be written; return None if the journal cannot be written."""
+        actor = current_actor()
+        act = actor.act or act
+        try:
+            hashes = _hashes(before, after)
+            if hashes[0] == hashes[1]:
+                return None
+            hunks = hunks_of_write(before, after)
+            last = self._last_of(path)
+            if act == FORGET:
+                hunks = tuple(Hunk(hunk.start, (None,) * len(hunk.removed), hunk.added) for hunk in hunks)
+            elif last is None and before is not None:
+                self._enter(self._found(path, before))
+            elif last is not None and not _explains(last, hashes[0]):
+                self._enter_seen(path, last, before)
+            change = Change(_new_id(), self._wall(), path, actor.who, act, actor.session, *hashes, hunks, "unknown", of)
+            self._enter(change)
+        except _FAILURES:
+            return None
+        return change
+
+    def _end(self, change: Change | None, state: str) -> None:
+        if change is not None:
+            with suppress(OSError):
+                self._write(replace(change, state=state), _state(state, change.id)[1:] + b"\n")
+
+    def _enter(self, change: Change) -> None:
+        self._write(change, encode(change))
+
+    def _enter_seen(self, path: str, last: dict[str, Any], content: bytes | None) -> None:
+        """Enter what another program changed since the last entry, as far as the text before is known."""
+        from memoriter.journal._weave import text_after
+
+        before = text_after(self.of_note(path).changes, last["after"])
+        known = before is not None or last["after"] is None
+        hunks = hunks_of_write(before, content) if known else None
+        change = Change(_new_id(), self._wall(), path, "", SEEN, "", last["after"], _hash(content), hunks)
+        self._write(change, encode(change) + _state("done", change.id)[1:] + b"\n")
+        if not known and content is not None:
+            self._enter(self._found(path, content))
+
+    def _found(self, path: str, content: bytes, at: float | None = None) -> Change:
+        hash_ = _hash(content)
+        hunks = (Hunk(0, (), tuple(lines_of(content))),)
+        return Change(_new_id(), self._wall() if at is None else at, path, "", FOUND, "", None, hash_, hunks)
+
+    def _last_of(self, path: str) -> dict[str, Any] | None:
+        """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known."""
+        file = self.file_of(path)
+        try:
+            size = file.stat().st_size
+        except FileNotFoundError:
+            return None
+        known = self._last.get(path)
+        if known and known[0] == size:
+            return known[1]
+        needle = _beginning(path)
+        with file.open("rb") as opened:
+            opened.seek(max(0, size - _TAIL))
+            tail = opened.read()
+            if needle not in tail and size > _TAIL:
+                opened.seek(0)
+                tail = opened.read()
+        at = tail.rfind(needle)
+        if at < 0:
+            return None
+        try:
+            fields = cast("dict[str, Any]", json.loads(tail[at + 1 : tail.find(b"\n", at + 1)]))
+        except ValueError:  # a damaged line: nobody knows what the note was after it
+            return {"id": "", "act": SEEN, "before": "", "after": "", "state": "done"}
+        if fields["act"] == FOUND or _state("done", fields["id"]) in tail[at:]:
+            fields["state"] = "done"
+        elif _state("failed", fields["id"]) in tail[at:]:
+            fields |= {"state": "failed", "after": fields["before"]}
+        self._last[path] = size, fields
+        return fields
+
+    def _write(self, change: Change, lines: bytes) -> None:
+        """Append lines about a change. Raises OSError."""
+        with self._locked(self.file_of(change.path)) as descriptor:
+            size = os.fstat(descriptor).st_size
+            # It begins with a newline, so that a line that was cut off damages no other.
+            written = os.write(descriptor, b"\n" + lines)
+            if written <= len(lines):
+                os.ftruncate(descriptor, size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fields = {"id": change.id, "act": change.act, "before": change.before, "after": change.after}
+        if change.state != "unknown":
+            fields |= {"state": change.state, "after": change.before if change.state == "failed" else change.after}
+        self._last[change.path] = size + written, fields
+        if (size + written) // _CHECKED != size // _CHECKED:
+            self.prune()
+
+    def _rewrite(self, file: Path, compute: Callable[[JournalFile], tuple[list[Change], int]]) -> None:
+        """Write a file of the journal again, while no other process writes to it. Raises OSError."""
+        with self._locked(file):
+            changes, dropped = compute(self._read(file))
+            lines = [b'\n{"dropped": %d}\n' % dropped] if dropped else []
+            for change in changes:
+                lines += [b"\n", encode(change)]
+                if change.state != "unknown" and change.act != FOUND:
+                    lines.append(_state(change.state, change.id) + b"\n")
+            replace_private(file, b"".join(lines))
+        self._last.clear()
+
+    @contextmanager
+    def _locked(self, file: Path) -> Generator[int]:
+        """Open a file of the journal to append to it, and create it if it is missing. Raises OSError."""
+        while True:
+            try:
+                descriptor = open_private(str(file), os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            except FileNotFoundError:
+                make_private_folder(self.folder)
+                replace_private(self.folder / _BEGAN, str(self._wall()).encode())
+                continue
+            try:
+                with suppress(ImportError):  # Windows
+                    import fcntl
+
+                    with suppress(OSError):  # a network file system without locks
+                        fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if self._is_current(file, descriptor):
+                    yield descriptor
+                    return
+            finally:
+                os.close(descriptor)
+
+    @staticmethod
+    def _is_current(file: Path, descriptor: int) -> bool:
+        """Return whether the open file has not been written again under its name."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(descriptor), file.stat())
+        return False
+
+    @staticmethod
+    def _read(file: Path, needle: bytes | None = None) -> JournalFile:
+        """Return what a file holds; of one note only, if `needle` is how its lines begin."""
+        found = JournalFile()
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            return found
+        entries = list[dict[str, Any]]()
+        states = dict[str, str]()
+        for line in content.split(b"\n"):
+            if not line or (needle is not None and line.startswith(b'{"note"') and not line.startswith(needle[1:])):
+                continue
+            try:
+                fields = cast("dict[str, Any]", json.loads(line))
+                if "note" in fields:
+                    entries.append(fields)
+                    continue
+                found.dropped += int(fields.get("dropped", 0))
+                states |= {fields[state]: state for state in ("done", "failed") if state in fields}
+            except (ValueError, TypeError, RecursionError):
+                found.damaged += 1
+        for fields in entries:
+            try:
+                state = "done" if fields.get("act") == FOUND else states.get(fields["id"], "unknown")
+                found.changes.append(decode(fields, state))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                found.damaged += 1
+        return found
+
+
+def _oldest(file: Path) -> float | None:
+    """Return the time of the first change in a file that is no text as it was found."""
+    with file.open("rb") as opened:
+        for line in opened:
+            if (match := _TIME.match(line)) and match[2] != FOUND.encode():
+                return float(match[1])
+    return None
+
+
+def _explains(last: dict[str, Any], hash_: str | None) -> bool:
+    """Return whether a note has the content that its last entry leads to; one that was interrupted may not have."""
+    return hash_ == last["after"] or (hash_ == last["before"] and "state" not in last)
+
+
+def _without(lines: tuple[Line, ...], holds: Callable[[bytes], set[int]]) -> tuple[Line, ...]:
+    gone = holds(b"\n".join(line or b"" for line in lines)) if lines else set[int]()
+    return tuple(None if number in gone else line for number, line in enumerate(lines, 1))
+
+
+def _hash(content: bytes | None) -> str | None:
+    return None if content is None else sha256(content).hexdigest()
+
+
+def _hashes(before: bytes | None, after: bytes | None) -> tuple[str | None, str | None]:
+    """Return the hashes of two contents; of text at the end, only that text is read twice."""
+    if before is None or after is None or not after.startswith(before):
+        return _hash(before), _hash(after)
+    state = sha256(before)
+    old = state.hexdigest()
+    state.update(memoryview(after)[len(before) :])
+    return old, state.hexdigest()
+
+
+def _new_id() -> str:
+    return os.urandom(5).hex()
+
+
+def _beginning(path: str) -> bytes:
+    """Return how the lines about a note begin."""
+    return f'\n{{"note": {json.dumps(path)}, '.encode()
+
+
+def _state(state: str, identifier: str) -> bytes:
+    """Return the line that tells what became of a change."""
+    return f'\n{{"{state}": "{identifier}"}}'.encode()
