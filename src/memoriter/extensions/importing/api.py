@@ -8,7 +8,6 @@ every note says which record of which import it has: an import can be repeated a
 from memoriter.extensions.importing._export import Exported, export_notes, write_export
 from memoriter.extensions.importing._files import Files, open_files
 from memoriter.extensions.importing._notes import IMPORTED
-from memoriter.extensions.importing._recognised import recognise
 from memoriter.extensions.importing._records import (
     Entry,
     Format,
@@ -20,6 +19,7 @@ from memoriter.extensions.importing._records import (
     Record,
 )
 from memoriter.extensions.importing._run import ImportReport, Sample, run_import
+from memoriter.extensions.importing._sources import recognise
 from memoriter.extensions.importing._undo import PastImport, UndoPlan, past_imports, plan_undo, undo
 from memoriter.extensions.importing.formats import FORMATS
 
