@@ -86,7 +86,8 @@ def test_uvx_gets_the_extra_with_the_next_run(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_checkout_on_the_path_is_installed_from_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not (Path(entry) / "numpy").is_dir()])
+    uninstalled = [entry for entry in sys.path if not any(Path(entry).glob("memoriter-*.dist-info"))]
+    monkeypatch.setattr(sys, "path", uninstalled)
     assert install_command("mcp").endswith(f" -e '{ROOT}[mcp]'")
 
 

@@ -296,6 +296,17 @@ def test_the_command_names_the_workspace_that_the_client_will_open(env: MemoryEn
 
 
 @linux
+@pytest.mark.parametrize("client", ["claude-code", "cursor"])
+def test_a_folder_is_named_from_where_the_command_runs(
+    env: MemoryEnv, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(env.notes.parent)
+    shown = run(env, "-w", env.notes.name, "install", client, "--no-hooks", workspace=False)
+    assert f"will always open {env.notes}." in shown.out
+    assert command_of(entry_of(env, client))[-3:] == ["--workspace", str(env.notes), "mcp"]
+
+
+@linux
 @pytest.mark.parametrize("client", FILES)
 def test_a_workspace_that_only_a_variable_names_is_in_the_entry_of_each_client(
     env: MemoryEnv, client: str, monkeypatch: pytest.MonkeyPatch

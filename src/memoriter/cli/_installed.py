@@ -65,8 +65,8 @@ def workspace_of(client: ClientName, scope: Scope, options: GlobalOptions, env: 
         return OpenedWorkspace(env.cwd.absolute(), "unless_named", has_notes=has_notes(env.cwd))
     where = env if client in PINNED else replace(env, cwd=env.home)  # what is opened in any other folder
     try:
-        place, *_ = settle(where, options.workspace, options.config, options.agent)
         here, *_ = settle(env, options.workspace, options.config, options.agent, by_person=True)
+        place = here if here.everywhere else settle(where, options.workspace, options.config, options.agent)[0]
     except ConfigError:
         return None  # the client and `doctor` report what is wrong
     folder = place.workspace.absolute()
