@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoriter.environment import Environment
     from memoriter.memory import Memory
     from memoriter.notes import Notes
-    from memoriter.types import Diagnostic
+    from memoriter.types import Argument, Diagnostic, Kind
 
 _T = TypeVar("_T")
 
@@ -38,6 +38,27 @@ GLOBAL_HELP = (
 )
 SERVER_VARIABLE = "MEMORITER_SERVER"
 """The environment variable that turns delegation off."""
+
+
+def option_of(argument: Argument, **more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator that adds the option of an argument, with more of `click.option` for its kind."""
+    kinds: dict[Kind, dict[str, Any]] = {
+        "whole": {"type": click.IntRange(argument.low, argument.high)},
+        "number": {"type": click.FloatRange(argument.low, argument.high)},
+        "flag": {"is_flag": True, "metavar": None},
+        "choice": {"type": click.Choice(argument.choices), "show_default": True, "metavar": None},
+        "choices": {"type": click.Choice(argument.choices), "multiple": True, "metavar": None},
+        "names": {"multiple": True},
+    }
+    names = [*filter(None, [argument.short]), argument.option, argument.name]
+    how: dict[str, Any] = {
+        "metavar": argument.metavar or argument.option.removeprefix("--").upper(),
+        "default": argument.default,
+        "help": argument.help,
+        **kinds.get(argument.kind, {}),
+        **more,
+    }
+    return click.option(*names, **how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ from memoriter.types._reports import (
 from memoriter.types._requests import (
     DAY_FORMS,
     ON,
+    REMEMBER,
     Argument,
     Filters,
     Kind,
@@ -67,6 +68,7 @@ __all__ = [
     "DAY_FORMS",
     "ON",
     "ORIGIN",
+    "REMEMBER",
     "STAGES",
     "Argument",
     "Attempt",
