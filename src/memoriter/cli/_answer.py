@@ -240,7 +240,7 @@ def snippet_window(rows: Sequence[str], terms: Marker | None, answer: int | None
     count = SNIPPET_LINES - len(header)
     best = max(range(best, best + len(header) + 1), key=lambda start: sum(found[start : start + count]))
     window: list[str | None] = list(rows[best : best + count])
-    before = [*header, None] if header else [None] if best > 0 else []
+    before = [*header, None] if header or best > 0 else []
     return [*before, *window, *([None] if best + count < len(rows) else [])]
 
 

@@ -180,7 +180,9 @@ def egress_line(destination: str) -> Line:
     provider = 'memorySearch.provider to "bundled"'
     off = 'memorySearch.query.rerank to "off"'
     reranks = destination.endswith(TO_RERANK)
-    settings = f"{provider} and {off}" if reranks and " and to " in destination else off if reranks else provider
+    settings = provider
+    if reranks:
+        settings = f"{provider} and {off}" if " and to " in destination else off
     remedy = f"To stay on this machine, set {settings} (memoriter config path)."
     return ((f"Note text will be sent to {destination}. {remedy}", "yellow"),)
 
