@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -214,7 +212,6 @@ def within(deadline: Deadline | None, seconds: float) -> Deadline | None:
 
 
 UNKNOWN = "provider_unknown"
-REMEMBERED_QUERIES = 256
 ANY_KEY = "yes"
 """Stands for every source of a key, in the records of the services that a person was informed about."""
 
@@ -226,32 +223,6 @@ class Fallback:
     since: float
     """Monotonic seconds."""
     reason: Diagnostic
-
-
-class QueryVectors:
-    """The vectors of the last texts, by whether the fallback made it, role and text. Safe to share between threads."""
-
-    def __init__(self) -> None:
-        self._vectors: OrderedDict[tuple[bool, str, str], NDArray[np.float32]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[bool, str, str]) -> NDArray[np.float32] | None:
-        with self._lock:
-            if key in self._vectors:
-                self._vectors.move_to_end(key)
-            return self._vectors.get(key)
-
-    def put(self, key: tuple[bool, str, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Store a vector and return it."""
-        with self._lock:
-            self._vectors[key] = vector
-            if len(self._vectors) > REMEMBERED_QUERIES:
-                self._vectors.popitem(last=False)
-        return vector
-
-    def clear(self) -> None:
-        with self._lock:
-            self._vectors.clear()
 
 
 @dataclass(slots=True)

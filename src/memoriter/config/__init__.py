@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Cache,
         Chunking,
         DayBudget,
+        Engine,
         Experimental,
         ExtraPathSetting,
         Hybrid,
@@ -62,13 +63,14 @@ if TYPE_CHECKING:
         RerankRemote,
         Scoring,
         SessionSync,
+        Store,
         Strategy,
         SyncSection,
         TemporalDecay,
+        VectorStoreSection,
         default_local_model,
     )
     from memoriter.config._section import Doc, ExtensionSection, Section, Whole, positive_or_default
-    from memoriter.config._store import Engine, Store, VectorStoreSection
     from memoriter.config._tree import parse_value
     from memoriter.config._trust import TrustedFolder, TrustStore
 
@@ -183,10 +185,9 @@ def __getattr__(name: str) -> Any:
         "_search": (
             "Batch Cache Chunking DayBudget Experimental ExtraPathSetting Hybrid Local MemorySearch "
             "Mmr QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Strategy "
-            "SyncSection TemporalDecay default_local_model"
+            "SyncSection TemporalDecay default_local_model Engine Store VectorStoreSection"
         ),
         "_section": "Doc ExtensionSection Section Whole positive_or_default",
-        "_store": "Engine Store VectorStoreSection",
         "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",
     }

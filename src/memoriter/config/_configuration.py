@@ -6,11 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.config._document import Origin, display_value
-from memoriter.config._extensions import all_sections, declared_key, section_of_extension
 from memoriter.config._places import AGENT, DEFAULT_AGENT, Place, agent_name, find_workspace, in_home, user_home_of
 from memoriter.config._schema import Settings
 from memoriter.config._search import resolved
-from memoriter.config._section import ExtensionSection, Key, dotted, leaves
+from memoriter.config._section import (
+    ExtensionSection,
+    Key,
+    all_sections,
+    declared_key,
+    dotted,
+    leaves,
+    section_of_extension,
+)
 from memoriter.config._tree import locate
 from memoriter.values import dataclass, field
 

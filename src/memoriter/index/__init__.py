@@ -7,9 +7,8 @@ from memoriter.index._catalog import drop_file, list_files
 from memoriter.index._foreign_tables import ForeignTables
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
-from memoriter.index.store._files import index_files, runs_in_background
+from memoriter.index.store._files import index_files, network_of, runs_in_background
 from memoriter.index.store._foreign import is_foreign
-from memoriter.index.store._network import network_of
 from memoriter.index.vectors import ENGINES, EngineName
 
 __all__ = [
