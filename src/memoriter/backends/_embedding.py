@@ -11,9 +11,9 @@ from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calls import Calls
 from memoriter.backends._endpoint import (
     OPEN,
+    Calls,
     Fallback,
     PatientProvider,
     SharedEndpoint,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._embedding import LOADED
+from memoriter.backends._endpoint import GivenUp
 from memoriter.backends._health import scan_staleness
 from memoriter.backends._protocol import WatchRun
 from memoriter.backends._verified import existing_sources, prepare_repair, repaired, unrepaired

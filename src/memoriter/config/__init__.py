@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoriter.config._check import SettingRow, reference
-    from memoriter.config._configuration import Configuration
+    from memoriter.config._configuration import Configuration, check_text, load, with_values
     from memoriter.config._document import Origin, OriginKind, expand
     from memoriter.config._edit import remove_value, set_value, setting_names
     from memoriter.config._effects import effect_diagnostics, names_file, settings_without_effect
     from memoriter.config._home import check_home, foreign_diagnostics, locate_index, notices_of, usual_index_path
-    from memoriter.config._load import check_text, load, with_values
     from memoriter.config._openclaw import openclaw_file, secret_files, state_of
     from memoriter.config._openclaw_keys import OpenClawKeys, openclaw_keys
     from memoriter.config._places import (
@@ -166,12 +165,11 @@ def __getattr__(name: str) -> Any:
     """Import a name on first use: a caller that only needs paths does not import the settings."""
     lazy = {
         "_check": "SettingRow reference",
-        "_configuration": "Configuration",
+        "_configuration": "Configuration check_text load with_values",
         "_document": "Origin OriginKind expand",
         "_edit": "remove_value set_value setting_names",
         "_effects": "effect_diagnostics names_file settings_without_effect",
         "_home": "check_home foreign_diagnostics locate_index notices_of usual_index_path",
-        "_load": "check_text load with_values",
         "_openclaw": "openclaw_file secret_files state_of",
         "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
