@@ -749,9 +749,13 @@ class ObjectTable:
 
 
 @cache
-def fields_of(name: str) -> tuple[FieldRow, ...]:
-    """Return the fields of an object of `TABLES`. Only its block is read, because most commands print few objects."""
-    _, _, block = TABLES.partition(f"\n{name}: ")
+def fields_of(name: str, tables: str = "") -> tuple[FieldRow, ...]:
+    """Return the fields of an object of an extension's tables, or of `TABLES` if these do not have it.
+
+    Only its block is read, because most commands print few objects.
+    """
+    start = f"\n{name}: "
+    _, _, block = (tables if start in tables else TABLES).partition(start)
     return _read_block(name, block.partition("\n\n")[0]).fields
 
 

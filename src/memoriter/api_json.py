@@ -44,29 +44,35 @@ OTHER_NAMES = {"explain": "explanation", "time": "at"}
 _MISSING = object()
 
 
-def json_of(name: str, value: object, *, without: Collection[str] = ()) -> dict[str, Any]:
+def json_of(name: str, value: object, *, without: Collection[str] = (), tables: str = "") -> dict[str, Any]:
     """Return the JSON form of a value: those fields of an object of `memoriter.answers` that the value has.
 
     A field that can be absent is left out if it is None, false or empty. A plain tuple has the fields in their order.
+
+    Args:
+        name: the name of the object.
+        value: the value.
+        without: the names of fields to leave out.
+        tables: the tables of an extension, whose objects take precedence.
     """
-    rows = [(row, attribute) for row, attribute in _rows(name) if row.name not in without]
+    rows = [(row, attribute) for row, attribute in _rows(name, tables) if row.name not in without]
     if type(value) is tuple:
         parts = cast("tuple[Any, ...]", value)
-        return {row.name: _json_value(row.type, part) for (row, _), part in zip(rows, parts, strict=True)}
+        return {row.name: _json_value(row.type, part, tables) for (row, _), part in zip(rows, parts, strict=True)}
     fields: dict[str, Any] = {}
     for row, attribute in rows:
         content = getattr(value, attribute, _MISSING)
         if content is not _MISSING and not (row.absent and _is_empty(content)):
-            fields[row.name] = _json_value(row.type, content)
+            fields[row.name] = _json_value(row.type, content, tables)
     return fields
 
 
 @cache
-def _rows(name: str) -> list[tuple[FieldRow, str]]:
+def _rows(name: str, tables: str = "") -> list[tuple[FieldRow, str]]:
     """Return the fields of an object, each with the attribute that holds it."""
     from memoriter.answers import fields_of  # most commands print no JSON
 
-    rows = fields_of(name)
+    rows = fields_of(name, tables)
     return [(row, OTHER_NAMES.get(row.name) or re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", row.name)) for row in rows]
 
 
@@ -74,13 +80,13 @@ def _is_empty(content: Any) -> bool:
     return content is None or content is False or (isinstance(content, Sized) and not content)
 
 
-def _json_value(type_text: str, content: Any) -> Any:
+def _json_value(type_text: str, content: Any, tables: str) -> Any:
     if content is None:
         return None
     if type_text.startswith("list of "):
-        return [_json_value(type_text.removeprefix("list of "), each) for each in content]
+        return [_json_value(type_text.removeprefix("list of "), each, tables) for each in content]
     if type_text.startswith("["):
-        return json_of(type_text[1 : type_text.index("]")], content)
+        return json_of(type_text[1 : type_text.index("]")], content, tables=tables)
     if type_text == "object":
         return dict(content)
     return _text_of(content) if type_text.startswith("text") else content

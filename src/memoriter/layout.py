@@ -125,12 +125,17 @@ def _daily_path(pattern: str) -> re.Pattern[str]:
     """Return a regular expression for the paths of a pattern, with one group for each code; repeated ones are equal."""
     expression = ""
     at = 0
-    seen = {"%"}
+    seen = set[str]()
     for match in _DATE_CODE.finditer(pattern):
         code = match[1]
         name = _DIGITS.get(code, r"[^/\d]+?")
         expression += re.escape(pattern[at : match.start()])
-        expression += "%" if code == "%" else f"(?P={code})" if code in seen else f"(?P<{code}>{name})"
+        if code == "%":
+            expression += "%"
+        elif code in seen:
+            expression += f"(?P={code})"
+        else:
+            expression += f"(?P<{code}>{name})"
         seen.add(code)
         at = match.end()
     return re.compile(expression + re.escape(pattern[at:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from memoriter.entry_points import STORES, load_named
-from memoriter.index import Index, InspectedIndex, drop_file, list_files, runs_in_background
+from memoriter.index import Index, InspectedIndex, runs_in_background
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -63,8 +63,12 @@ class SqliteDriver:
 
     def list_stored(self) -> list[StoredIndex]:
         """Return the index files in the folder of the settings."""
+        from memoriter.index import list_files
+
         return list_files(self.place.index.path.parent, clock=self.place.env.wall)
 
     def drop_stored(self, name: str) -> None:
         """Delete one of the files."""
+        from memoriter.index import drop_file
+
         drop_file(self.place.index.path.parent, name, clock=self.place.env.wall)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from program import Program
 
 PACKAGE = str(Path(memoriter.__file__).parent)
-MOST_FILES = 24
-MOST_FILES_TO_READ = 19
+MOST_FILES = 23
+MOST_FILES_TO_READ = 18
 INLINED = ("<listcomp>", "<dictcomp>", "<setcomp>")
 """Comprehensions, which Python 3.11 calls as functions and later versions do not. They are left out everywhere."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.config import Configuration, load, reference
-from memoriter.config._extensions import _points, section_of_extension
+from memoriter.config._section import _points, section_of_extension
 from memoriter.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoriter.config import Configuration, Settings, expand, load, reference, with_values
-from memoriter.config._extensions import all_sections
-from memoriter.config._section import leaves
+from memoriter.config._section import all_sections, leaves
 from memoriter.errors import ConfigError
 from settings_as_file import as_file
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from memoriter.ids import text_key, vector_key
-from memoriter.index.vectors._stored_vectors import decode
+from memoriter.index.vectors._cache import decode
 from memoriter.records import ChunkRecord, ItemRecord
 from memoriter.short_vectors import full_bytes, short_bytes, shorten
 from memoriter.types import Chunk, Item, ModelSpec

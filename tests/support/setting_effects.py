@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from memoriter.config import Configuration
 from memoriter.config._effects import missing_features
-from memoriter.config._extensions import all_sections
+from memoriter.config._section import all_sections
 
 Key = tuple[str, ...]
 SEARCH: Key = ("agents", "defaults", "memorySearch")

@@ -305,7 +305,11 @@ def context_usage(transcript: str) -> ContextUsage | None:
         kind = entry.get("type")
         if kind == "compacted" or entry.get("subtype") == "compact_boundary":
             return None
-        usage = _claude_usage(entry) if kind == "assistant" else _codex_usage(entry) if kind == "event_msg" else None
+        usage = None
+        if kind == "assistant":
+            usage = _claude_usage(entry)
+        elif kind == "event_msg":
+            usage = _codex_usage(entry)
         if usage is not None:
             return usage
     return None

@@ -130,7 +130,9 @@ def joint_outcome(answers: Sequence[RecallAnswer], *, failed: bool) -> RecallOut
         return "match"
     if failed:
         return "unavailable"
-    return "weak" if "weak" in outcomes else "none" if "none" in outcomes else "skipped"
+    if "weak" in outcomes:
+        return "weak"
+    return "none" if "none" in outcomes else "skipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +321,9 @@ class MarkdownRecall:
             more = self._passages(self._usable(search(max_results=MOST_HITS), private=private))
             own = [passage for passage in more if not _is_by_others(passage)]
             passages = [*filter(_is_by_others, passages), *own[: len(result.hits)]]
-        return RecallAnswer(passages, "match" if passages else "weak" if usable else "none", result.health)
+        if passages:
+            return RecallAnswer(passages, "match", result.health)
+        return RecallAnswer((), "weak" if usable else "none", result.health)
 
     def _usable(self, result: SearchResult, *, private: bool) -> list[tuple[Hit, float]]:
         """Return the hits that this source may recall, each with a score that keeps their order."""

@@ -191,13 +191,16 @@ class BuiltinBackend:
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
         serving = vectors is not None if texts else self._context.serving(index)
         health = health_of(self._context, index, reasons, serving=serving)
-        is_late = deadline.passed
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
-        vectors_to_come = health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons))
-        certain = not is_late and not vectors_to_come
+        is_late = deadline.passed
+        certain = not is_late
+        if health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons)):
+            certain = False
         deciding_hits = hits if time is None else deciding(hits)
         spec = self.embedding.current.spec
-        by_words = any(line.kind == "lex" for line in query.lines) if query.lines else self.settings.search.hybrid
+        by_words = self.settings.search.hybrid
+        if query.lines:
+            by_words = any(line.kind == "lex" for line in query.lines)
         mode_with_vectors = "hybrid" if by_words else "vector"
         return SearchResult(
             hits=hits,

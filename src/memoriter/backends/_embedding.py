@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -10,12 +11,11 @@ from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calls import Calls
 from memoriter.backends._endpoint import (
     OPEN,
+    Calls,
     Fallback,
     PatientProvider,
-    QueryVectors,
     SharedEndpoint,
     Slot,
     choose_slot,
@@ -62,8 +62,35 @@ QUERY_SECONDS = 5.0
 """The longest time that a search waits for its query vector; at most half of the search's own time."""
 FALLBACK_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
+REMEMBERED_QUERIES = 256
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
 """Kinds of providers that load a model in this process."""
+
+
+class QueryVectors:
+    """The vectors of the last texts, by whether the fallback made it, role and text. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._vectors: OrderedDict[tuple[bool, str, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[bool, str, str]) -> NDArray[np.float32] | None:
+        with self._lock:
+            if key in self._vectors:
+                self._vectors.move_to_end(key)
+            return self._vectors.get(key)
+
+    def put(self, key: tuple[bool, str, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Store a vector and return it."""
+        with self._lock:
+            self._vectors[key] = vector
+            if len(self._vectors) > REMEMBERED_QUERIES:
+                self._vectors.popitem(last=False)
+        return vector
+
+    def clear(self) -> None:
+        with self._lock:
+            self._vectors.clear()
 
 
 @dataclass(slots=True)

@@ -1,14 +1,16 @@
-"""One embedding provider: its slot, and the calls to its service, which is paused after it did not answer."""
+"""One embedding provider: its slot, and the calls to its service, which is paused after it did not answer.
+
+Calls have threads of their own, so that no caller has to wait for a call that hangs.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from math import inf
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from memoriter.backends._calls import GivenUp
 from memoriter.embed import choose, choose_fallback, spec_at_hand
 from memoriter.environment import Deadline
 from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable, TransientFailure, sentence
@@ -22,16 +24,138 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._calls import Calls
     from memoriter.embed import EmbeddingProvider, ProviderContext
     from memoriter.types import ModelSpec, Role
 
     Key = tuple[str, ...]
+    from collections.abc import Hashable
 
     from memoriter.backends._ledger import Ledger
     from memoriter.backends._service_records import Observed
     from memoriter.embed import Choice, ProviderSettings
     from memoriter.service_guard import ServiceGuard
+
+
+_T = TypeVar("_T")
+
+LOOK_SECONDS = 0.05
+"""How often a waiting caller checks whether its deadline was moved."""
+PATIENT_SECONDS = 3_600.0
+"""The longest wait of a caller without a deadline. Each call has its own time limit, which ends it sooner."""
+
+
+class GivenUp(TransientFailure):
+    """A caller stopped waiting. The call itself may still return a response."""
+
+    def __init__(self, message: str, *, waited: float) -> None:
+        super().__init__(message, remedy="Try again later; a late response is used then.")
+        self.waited = waited
+        """Seconds that all callers together have waited for this call."""
+
+
+@dataclass(slots=True)
+class _Call(Generic[_T]):
+    """One running call."""
+
+    done: threading.Event = field(default_factory=threading.Event)
+    waited: float = 0.0
+    ended: bool = False
+    result: _T | None = None
+    error: BaseException | None = None
+
+
+class Calls:
+    """Runs calls in daemon threads. Several callers may wait for the same call, and each may stop waiting."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[Hashable, _Call[Any]] = {}
+        self._when_idle: list[Callable[[], None]] = []
+        self._aborted = False
+
+    def run(self, key: Hashable, call: Callable[[], _T], *, service: str, deadline: Deadline | None = None) -> _T:
+        """Return what the call returns, or raise what it raises.
+
+        Args:
+            key: the name of the call. A running call of the same name is joined instead of being repeated.
+            call: runs in a thread of its own, to its end, even if no caller waits for it any more.
+            service: the name of the service, for the message.
+            deadline: how long to wait; None waits until the call ends.
+
+        Raises:
+            GivenUp: the deadline passed, or `abort` was called.
+        """
+        with self._lock:
+            running = self._running.get(key)
+            if running is None and not self._aborted:
+                running = self._running[key] = _Call()
+                arguments = (key, running, call)
+                threading.Thread(target=self._work, args=arguments, name="memoriter-call", daemon=True).start()
+        limit = "" if deadline is None or deadline.left == inf else f" within {deadline.left:.1f} s"
+        if running is None or not self._ended(running, deadline):
+            raise GivenUp(f"{service} did not answer{limit}", waited=running.waited if running else 0.0)
+        if running.error is not None:
+            raise running.error
+        return cast("_T", running.result)
+
+    def await_others(self, wanted: Callable[[Hashable], bool], deadline: Deadline | None) -> float | None:
+        """Wait for the running calls whose keys match.
+
+        Args:
+            wanted: returns whether to wait for the call of a key.
+            deadline: how long to wait; None waits until they end.
+
+        Returns:
+            None if all of them have ended; otherwise the longest wait for one of them, in seconds, summed over callers.
+        """
+        with self._lock:
+            calls = [call for key, call in self._running.items() if wanted(key)]
+        return max((call.waited for call in calls if not self._ended(call, deadline)), default=None)
+
+    def when_idle(self, act: Callable[[], None]) -> None:
+        """Run `act` now, or as soon as no call is running."""
+        with self._lock:
+            if self._running:
+                self._when_idle.append(act)
+                return
+        act()
+
+    @property
+    def aborted(self) -> bool:
+        """Whether `abort` was called."""
+        return self._aborted
+
+    def abort(self) -> None:
+        """End all waiting, now and later. The results of running calls are discarded."""
+        with self._lock:
+            self._aborted = True
+            waiting = list(self._running.values())
+        for call in waiting:
+            call.done.set()
+
+    def _work(self, key: Hashable, running: _Call[_T], call: Callable[[], _T]) -> None:
+        try:
+            running.result = call()
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting threads
+            running.error = error
+        finally:
+            with self._lock:
+                self._running.pop(key, None)
+                acts, self._when_idle = ([], self._when_idle) if self._running else (self._when_idle, [])
+            running.ended = True
+            running.done.set()
+            for act in acts:
+                act()
+
+    def _ended(self, running: _Call[Any], deadline: Deadline | None) -> bool:
+        left = PATIENT_SECONDS if deadline is None else min(deadline.left, PATIENT_SECONDS)
+        while not running.done.wait(min(left, LOOK_SECONDS)):
+            running.waited += min(left, LOOK_SECONDS)
+            left -= LOOK_SECONDS
+            if left <= 0 or (deadline is not None and deadline.passed):
+                break
+        return running.ended
+
 
 _T = TypeVar("_T")
 
@@ -214,7 +338,6 @@ def within(deadline: Deadline | None, seconds: float) -> Deadline | None:
 
 
 UNKNOWN = "provider_unknown"
-REMEMBERED_QUERIES = 256
 ANY_KEY = "yes"
 """Stands for every source of a key, in the records of the services that a person was informed about."""
 
@@ -226,32 +349,6 @@ class Fallback:
     since: float
     """Monotonic seconds."""
     reason: Diagnostic
-
-
-class QueryVectors:
-    """The vectors of the last texts, by whether the fallback made it, role and text. Safe to share between threads."""
-
-    def __init__(self) -> None:
-        self._vectors: OrderedDict[tuple[bool, str, str], NDArray[np.float32]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[bool, str, str]) -> NDArray[np.float32] | None:
-        with self._lock:
-            if key in self._vectors:
-                self._vectors.move_to_end(key)
-            return self._vectors.get(key)
-
-    def put(self, key: tuple[bool, str, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Store a vector and return it."""
-        with self._lock:
-            self._vectors[key] = vector
-            if len(self._vectors) > REMEMBERED_QUERIES:
-                self._vectors.popitem(last=False)
-        return vector
-
-    def clear(self) -> None:
-        with self._lock:
-            self._vectors.clear()
 
 
 @dataclass(slots=True)

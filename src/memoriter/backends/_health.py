@@ -95,8 +95,11 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
     chunks = index.corpus().chunks
     if not chunks and index_unread.isdisjoint(reason.code for reason in reasons):
         reasons.append(_no_notes(context, index))
-    # While the model is not known, every chunk waits, unless no provider is configured.
-    pending = index.pending() if provider.spec else chunks if embedding.configured else 0
+    pending = 0
+    if provider.spec:
+        pending = index.pending()
+    elif embedding.configured:  # while the model is not known, every chunk waits
+        pending = chunks
     if pending and provider.problem is None:
         message = f"{pending} of {chunks} chunks wait for vectors; until then, search may miss their meaning."
         jobs = len(index.metas("batch:")) if embedding.rules else 0

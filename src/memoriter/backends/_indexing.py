@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calls import GivenUp
 from memoriter.backends._context import FIRST_EMBEDDING_MS, WrittenNotes
 from memoriter.backends._embedding import LOADED
+from memoriter.backends._endpoint import GivenUp
 from memoriter.backends._health import scan_staleness
 from memoriter.backends._protocol import WatchRun
 from memoriter.backends._verified import existing_sources, prepare_repair, repaired, unrepaired
@@ -109,7 +109,9 @@ class Indexing:
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
         embed_by = self._embed_by(deadline, FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS)
-        wait = FIRST_VECTORS_SECONDS if self._lacks_vectors(index) else OWN_WAIT_SECONDS if paths else WAIT_SECONDS
+        wait = OWN_WAIT_SECONDS if paths else WAIT_SECONDS
+        if self._lacks_vectors(index):
+            wait = FIRST_VECTORS_SECONDS
         task = Task(
             embed_by=embed_by,
             read_by=None if first else embed_by,

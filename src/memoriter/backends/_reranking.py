@@ -13,8 +13,15 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memoriter.backends._calls import GivenUp
-from memoriter.backends._endpoint import LateVectors, SharedEndpoint, destination_of, is_consented, is_news, within
+from memoriter.backends._endpoint import (
+    GivenUp,
+    LateVectors,
+    SharedEndpoint,
+    destination_of,
+    is_consented,
+    is_news,
+    within,
+)
 from memoriter.backends._service_records import PATIENCE, Attempts, Budget, UsageMeter, reason_of
 from memoriter.embed import Judge, choose_reranker, open_reranker
 from memoriter.errors import EmbeddingError, MemoriterError, OverBudget, ProviderUnavailable, TransientFailure, sentence
@@ -26,7 +33,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoriter.backends._calls import Calls
+    from memoriter.backends._endpoint import Calls
     from memoriter.backends._ledger import Ledger
     from memoriter.embed import Choice, ProviderContext, Reranker, RerankSettings
     from memoriter.environment import Deadline, Stopwatch

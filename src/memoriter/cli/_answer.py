@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from memoriter.cli._explanation import certainty_lines, time_lines, understood_lines
 from memoriter.cli._render import is_painted
 from memoriter.errors import UsageError, sentence
 from memoriter.filters import all_options
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from memoriter.search import Marker
     from memoriter.sync import Progress
     from memoriter.types import Explanation, Hit, SearchResult
+
 
 SNIPPET_LINES = 6
 INDENT = "   "
@@ -240,7 +240,7 @@ def snippet_window(rows: Sequence[str], terms: Marker | None, answer: int | None
     count = SNIPPET_LINES - len(header)
     best = max(range(best, best + len(header) + 1), key=lambda start: sum(found[start : start + count]))
     window: list[str | None] = list(rows[best : best + count])
-    before = [*header, None] if header else [None] if best > 0 else []
+    before = [*header, None] if header or best > 0 else []
     return [*before, *window, *([None] if best + count < len(rows) else [])]
 
 
@@ -383,3 +383,40 @@ def _at_line(editor: str, file: str, line: int) -> tuple[str, str]:
     if name in _GOTO:
         return f"{editor} --goto", f"{file}:{line}"
     return editor, f"{file}:{line}" if name in _COLON else file
+
+
+def time_lines(result: SearchResult) -> list[Line]:
+    """Return the line that shows which time the question names, and how it is left unread."""
+    time = (result.understood or {}).get("time")
+    if time is None:
+        return []
+    first = time.get("since", "")
+    last = time.get("until", "")
+    days = first if first == last else f"{first} … {last}".strip()
+    return [((f"Time understood: {time['words']} = {days}. Without it: --since any.", "cyan"),)]
+
+
+def understood_lines(result: SearchResult) -> list[Line]:
+    """Return the lines that show which operators or typed lines the query has, if the result explains itself."""
+    if result.timings is None or result.understood is None:
+        return []
+    typed = result.understood.get("lines")
+    if typed is None:
+        return [((f"understood: {_values(result.understood)}", "cyan"),)]
+    rows = [f"understood: line {number}: {_values(line)}" for number, line in enumerate(typed, 1)]
+    if intent := result.understood.get("intent"):
+        rows.append(f"understood: intent {intent!r}")
+    return [((row, "cyan"),) for row in rows]
+
+
+def _values(understood: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name} {value!r}" for name, value in understood.items())
+
+
+def certainty_lines(result: SearchResult) -> list[Line]:
+    """Return the line that shows what decided about a match, if the result explains itself."""
+    if result.timings is None or result.certainty is None:
+        return []
+    value = result.certainty.value
+    threshold = result.certainty.threshold
+    return [((f"certainty {value:.2f}; a match has more than {threshold:.2f}", "cyan"),)]

@@ -78,7 +78,9 @@ def init_command(layout: str | None) -> None:
     changed = write_settings(file, values, workspace=folder, text=TEMPLATE)
     ask_for_provider(options, env)
     trust = trust_made_folder(folder, env, options.screen)
-    state = "changed" if changed and existed else "written" if changed else "unchanged"
+    state = "unchanged"
+    if changed:
+        state = "changed" if existed else "written"
     if options.json:
         options.screen.json({"file": str(file), "state": state})
         return

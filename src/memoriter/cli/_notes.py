@@ -14,13 +14,14 @@ from memoriter.api_json import (
     forgotten_json,
     refusal_json,
 )
-from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, option_of
 from memoriter.cli._render import DONE, FAILED, USAGE, is_interactive, pluralize, read_stdin
 from memoriter.cli._trust import check_trust
 from memoriter.errors import PathRefused, UsageError
+from memoriter.types import REMEMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from memoriter.agent import CapturedEntry
     from memoriter.backends import ForgetPlan, Forgotten
@@ -71,17 +72,16 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
         click.get_current_context().exit(FAILED)
 
 
+def _remember_options(function: Callable[..., None]) -> Callable[..., None]:
+    for argument in reversed(REMEMBER):
+        if not argument.required:  # the text is no option
+            function = option_of(argument)(function)
+    return function
+
+
 @click.command(cls=Command, name="remember")
 @click.argument("text", nargs=-1, required=True)
-@click.option(
-    "--to",
-    type=click.Choice(["daily", "long-term"]),
-    default="daily",
-    show_default=True,
-    help="To today's note (memory/YYYY-MM-DD.md, unless memory.dailyNote differs), or to MEMORY.md.",
-)
-@click.option("--section", metavar="HEADING", help="Below this heading, which is added if the note has none like it.")
-@click.option("--again", is_flag=True, help="Add the entry even if the same text is already there.")
+@_remember_options
 def remember_command(
     text: tuple[str, ...], to: Literal["daily", "long-term"], *, section: str | None, again: bool
 ) -> None:

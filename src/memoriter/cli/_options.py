@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoriter.environment import Environment
     from memoriter.memory import Memory
     from memoriter.notes import Notes
-    from memoriter.types import Diagnostic
+    from memoriter.types import Argument, Diagnostic, Kind
 
 _T = TypeVar("_T")
 
@@ -45,6 +45,27 @@ GLOBAL_HELP = (
 )
 SERVER_VARIABLE = "MEMORITER_SERVER"
 """The environment variable that turns delegation off."""
+
+
+def option_of(argument: Argument, **more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator that adds the option of an argument, with more of `click.option` for its kind."""
+    kinds: dict[Kind, dict[str, Any]] = {
+        "whole": {"type": click.IntRange(argument.low, argument.high)},
+        "number": {"type": click.FloatRange(argument.low, argument.high)},
+        "flag": {"is_flag": True, "metavar": None},
+        "choice": {"type": click.Choice(argument.choices), "show_default": True, "metavar": None},
+        "choices": {"type": click.Choice(argument.choices), "multiple": True, "metavar": None},
+        "names": {"multiple": True},
+    }
+    names = [*filter(None, [argument.short]), argument.option, argument.name]
+    how: dict[str, Any] = {
+        "metavar": argument.metavar or argument.option.removeprefix("--").upper(),
+        "default": argument.default,
+        "help": argument.help,
+        **kinds.get(argument.kind, {}),
+        **more,
+    }
+    return click.option(*names, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +187,9 @@ def egress_line(destination: str) -> Line:
     provider = 'memorySearch.provider to "bundled"'
     off = 'memorySearch.query.rerank to "off"'
     reranks = destination.endswith(TO_RERANK)
-    settings = f"{provider} and {off}" if reranks and " and to " in destination else off if reranks else provider
+    settings = provider
+    if reranks:
+        settings = f"{provider} and {off}" if " and to " in destination else off
     remedy = f"To stay on this machine, set {settings} (memoriter config path)."
     return ((f"Note text will be sent to {destination}. {remedy}", "yellow"),)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memoriter.cli._answer import SearchRequest, find_editor, open_hit
-from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line, parsed_options
+from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line, option_of, parsed_options
 from memoriter.cli._render import diagnostic_lines
 from memoriter.filters import ANY, day_range, parse_days
 from memoriter.types import DAY_FORMS, search_arguments
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.sync import Progress
     from memoriter.times import Days
-    from memoriter.types import Argument, Diagnostic, Kind, SearchResult
+    from memoriter.types import Diagnostic, SearchResult
 
 PATH = "/command/search"
 LONGEST_INPUT = 100_000
@@ -65,34 +65,14 @@ def local_day() -> date:
     return datetime.fromtimestamp(_environment().wall(), tz=UTC).astimezone().date()
 
 
-def _option(argument: Argument) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the decorator that adds the option of an argument of a search."""
-    kinds: dict[Kind, dict[str, Any]] = {
-        "whole": {"type": click.IntRange(argument.low, argument.high)},
-        "number": {"type": click.FloatRange(argument.low, argument.high)},
-        "flag": {"is_flag": True},
-        "day": {"callback": read_days, "metavar": "DAY"},
-        "choices": {"type": click.Choice(argument.choices), "multiple": True, "metavar": None},
-        "names": {"multiple": True},
-    }
-    names = [*filter(None, [argument.short]), argument.option, argument.name]
-    metavar = None if argument.kind == "flag" else argument.metavar or argument.option.removeprefix("--").upper()
-    how: dict[str, Any] = {
-        "metavar": metavar,
-        "default": argument.default,
-        "help": argument.help,
-        **kinds.get(argument.kind, {}),
-    }
-    return click.option(*names, **how)
-
-
 def search_options(names: Iterable[str], **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the decorator that adds the options of arguments of a search, with other help texts for some."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         for name in reversed([*names]):
             argument = search_arguments()[name]
-            function = _option(replace(argument, help=helps.get(name, argument.help)))(function)
+            of_days = {"callback": read_days, "metavar": "DAY"} if argument.kind == "day" else {}
+            function = option_of(replace(argument, help=helps.get(name, argument.help)), **of_days)(function)
         return function
 
     return add

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoriter.config._check import SettingRow, reference
-    from memoriter.config._configuration import Configuration
+    from memoriter.config._configuration import Configuration, check_text, load, with_values
     from memoriter.config._document import Origin, OriginKind, expand
     from memoriter.config._edit import remove_value, set_value, setting_names
     from memoriter.config._effects import effect_diagnostics, names_file, settings_without_effect
     from memoriter.config._home import check_home, foreign_diagnostics, locate_index, notices_of, usual_index_path
-    from memoriter.config._load import check_text, load, with_values
     from memoriter.config._openclaw import openclaw_file, secret_files, state_of
     from memoriter.config._openclaw_keys import OpenClawKeys, openclaw_keys
     from memoriter.config._places import (
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
         Cache,
         Chunking,
         DayBudget,
+        Engine,
         Experimental,
         ExtraPathSetting,
         Hybrid,
@@ -62,13 +62,14 @@ if TYPE_CHECKING:
         RerankRemote,
         Scoring,
         SessionSync,
+        Store,
         Strategy,
         SyncSection,
         TemporalDecay,
+        VectorStoreSection,
         default_local_model,
     )
     from memoriter.config._section import Doc, ExtensionSection, Section, Whole, positive_or_default
-    from memoriter.config._store import Engine, Store, VectorStoreSection
     from memoriter.config._tree import parse_value
     from memoriter.config._trust import TrustedFolder, TrustStore
 
@@ -164,12 +165,11 @@ def __getattr__(name: str) -> Any:
     """Import a name on first use: a caller that only needs paths does not import the settings."""
     lazy = {
         "_check": "SettingRow reference",
-        "_configuration": "Configuration",
+        "_configuration": "Configuration check_text load with_values",
         "_document": "Origin OriginKind expand",
         "_edit": "remove_value set_value setting_names",
         "_effects": "effect_diagnostics names_file settings_without_effect",
         "_home": "check_home foreign_diagnostics locate_index notices_of usual_index_path",
-        "_load": "check_text load with_values",
         "_openclaw": "openclaw_file secret_files state_of",
         "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
@@ -183,10 +183,9 @@ def __getattr__(name: str) -> Any:
         "_search": (
             "Batch Cache Chunking DayBudget Experimental ExtraPathSetting Hybrid Local MemorySearch "
             "Mmr QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Strategy "
-            "SyncSection TemporalDecay default_local_model"
+            "SyncSection TemporalDecay default_local_model Engine Store VectorStoreSection"
         ),
         "_section": "Doc ExtensionSection Section Whole positive_or_default",
-        "_store": "Engine Store VectorStoreSection",
         "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",
     }

@@ -11,7 +11,6 @@ from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin
 
-from memoriter.config._extensions import names_below, section_of_extension
 from memoriter.config._schema import Settings
 from memoriter.config._search import ELSEWHERE
 from memoriter.config._section import (
@@ -26,6 +25,8 @@ from memoriter.config._section import (
     is_list,
     is_table,
     leaves,
+    names_below,
+    section_of_extension,
 )
 from memoriter.entry_points import entry_points
 from memoriter.errors import sentence

@@ -1,26 +1,51 @@
-"""The settings in force, with the origin of each."""
+"""The configuration: how it is loaded from files and the caller, and the settings in force with their origins."""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from memoriter.config._document import Origin, display_value
-from memoriter.config._extensions import all_sections, declared_key, section_of_extension
-from memoriter.config._places import AGENT, DEFAULT_AGENT, Place, agent_name, find_workspace, in_home, user_home_of
+from memoriter.config._check import InvalidSettings, Problem, parse_settings, range_problems
+from memoriter.config._document import Origin, display_value, make_document, read_document
+from memoriter.config._openclaw import state_of, workspace_in
+from memoriter.config._places import (
+    AGENT,
+    DEFAULT_AGENT,
+    PROJECT_FILE,
+    Place,
+    agent_name,
+    chosen_file,
+    find_workspace,
+    in_home,
+    user_home_of,
+)
 from memoriter.config._schema import Settings
 from memoriter.config._search import resolved
-from memoriter.config._section import ExtensionSection, Key, dotted, leaves
-from memoriter.config._tree import locate
+from memoriter.config._section import (
+    ExtensionSection,
+    Key,
+    all_sections,
+    declared_key,
+    dotted,
+    leaves,
+    section_of_extension,
+)
+from memoriter.config._tree import locate, merge, parse, remove_key, table
+from memoriter.errors import ConfigError
+from memoriter.permissions import owners_of
+from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.config._document import ConfigDocument
+    from memoriter.config._document import ConfigDocument, OriginKind
     from memoriter.config._search import MemorySearch
-    from memoriter.types import Diagnostic
+    from memoriter.config._tree import Tree
+
 
 DEFAULT = Origin("default")
 _S = TypeVar("_S", bound=ExtensionSection)
@@ -186,3 +211,219 @@ class Configuration:
         )
         defaults = replace(agents.defaults, memory_search=resolved(agents.defaults.memory_search))
         return replace(self.settings, agents=replace(agents, defaults=defaults, list=agent_list))
+
+
+def load(path: Path | None, *, home: Path, environ: Mapping[str, str], project: Path | None = None) -> Configuration:
+    """Return the configuration of this machine and workspace.
+
+    Args:
+        path: The file; None: `MEMORITER_CONFIG`, or `memoriter.json5` in `home` if it exists, else only defaults.
+        home: Memoriter's home.
+        environ: The environment.
+        project: The workspace, for its own `.memoriter.json5`, which is ignored if it belongs to another user.
+
+    Raises:
+        ConfigError: A file is missing, unreadable or invalid; one message lists all mistakes of a file.
+    """
+    chosen = chosen_file(path, home, environ)
+    project_file = project / PROJECT_FILE if project else None
+    # `lexists`, because an entry that is not a file must be an error and not be ignored.
+    project_file = project_file if project_file and os.path.lexists(project_file) else None
+    refused: tuple[Diagnostic, ...] = ()
+    if project_file and project and (complaint := owners_of(environ, root=True).complaint(project_file)):
+        refused = (ignored_settings_diagnostic(project_file, complaint),)
+        project_file = None
+    if chosen is None and project_file is None:
+        return Configuration(refused=refused)
+    user_home = user_home_of(environ, home)
+    state = state_of(chosen, environ, user_home)
+    documents: list[ConfigDocument] = []
+    if chosen and not os.path.lexists(chosen):
+        chosen = None  # OpenClaw runs on its defaults
+    if chosen:
+        documents.append(validate(read_document("file", chosen)))
+    if project_file and project:
+        documents.append(validate(read_document("project", project_file), workspace=project))
+    usual = workspace_in(state, environ, user_home) if state else None
+    configuration = combine(documents)
+    if state:  # the variables in `env` of OpenClaw's configuration hold keys
+        ignored = tuple(name for name in configuration.ignored if name != "env")
+    else:
+        ignored = tuple(name for name in configuration.ignored if not name.startswith("env."))
+    return replace(
+        configuration,
+        ignored=ignored,
+        path=chosen,
+        project_path=project_file,
+        refused=refused,
+        state=state,
+        usual_workspace=usual,
+    )
+
+
+def ignored_settings_diagnostic(file: Path, complaint: str) -> Diagnostic:
+    """Return the diagnostic for a workspace's settings that are ignored."""
+    message = f"The settings of {str(file)!r} are ignored: {complaint}."
+    return Diagnostic("settings_refused", message, "If you trust them, copy the file: the copy is yours.")
+
+
+def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:
+    """Return the configuration with values that override all files.
+
+    Args:
+        configuration: The loaded configuration.
+        values: Values by dotted key as in a file, such as `agents.defaults.memorySearch.provider`.
+        kind: The origin of the values.
+
+    Raises:
+        ConfigError: A key or a value is not allowed.
+    """
+    tree: Tree = {}
+    for key, value in values.items():
+        for step in reversed(key.split(".")):
+            value = {step: value}  # noqa: PLW2901 - wraps the value from the innermost key outwards
+        tree = merge(tree, value)
+    custom: Tree = {name: {} for name in configuration.settings.models.providers}
+    overrides = make_document(kind, tree)
+    validate(make_document(kind, merge({"models": {"providers": custom}}, tree)) if custom else overrides)
+    result = combine([*configuration.documents, overrides])
+    return replace(
+        configuration,
+        settings=result.settings,
+        extensions=result.extensions,
+        ignored=result.ignored,
+        documents=result.documents,
+    )
+
+
+def check_text(text: str, path: Path, *, workspace: Path | None = None) -> None:
+    """Check the text of a configuration file that is not written yet.
+
+    Args:
+        text: The whole text.
+        path: The file.
+        workspace: The folder whose own file this is; None: it is the user's file.
+
+    Raises:
+        ConfigError: The text is not valid; the message lists all mistakes.
+    """
+    kind: OriginKind = "file" if workspace is None else "project"
+    combine([validate(make_document(kind, parse(text, str(path)), path=path, text=text), workspace=workspace)])
+
+
+def validate(source: ConfigDocument, *, workspace: Path | None = None) -> ConfigDocument:
+    """Return the document unchanged if it is valid. Raises ConfigError with all mistakes."""
+    problems = dict.fromkeys(
+        f"{source.location(problem.key)}: {problem.message}" for problem in find_problems(source, workspace)
+    )
+    if problems:
+        raise ConfigError("\n".join(problems), remedy="Correct the file, then run `memoriter config check`.")
+    return source
+
+
+def find_problems(source: ConfigDocument, workspace: Path | None) -> Iterator[Problem]:
+    if workspace is not None:
+        yield from find_forbidden(source, workspace)
+    tree = source.tree
+    try:
+        parse_settings(tree)
+    except InvalidSettings as error:
+        yield from error.problems
+        for problem in error.problems:
+            tree = remove_key(tree, problem.key)
+    with suppress(InvalidSettings):  # the rest is still checked, so that one message lists all mistakes
+        yield from range_problems(parse_settings(tree))
+
+
+def combine(documents: Sequence[ConfigDocument]) -> Configuration:
+    """Merge the settings of valid documents, in ascending order of precedence. Raises ConfigError."""
+    tree: Tree = {}
+    for source in documents:
+        tree = merge(tree, source.tree)
+    try:
+        parsed = parse_settings(merge_agent_defaults(tree))
+    except InvalidSettings as error:
+        raise ConfigError("\n".join(problem.message for problem in error.problems)) from error
+    ignored = tuple(name for source in documents for name in source.ignored)
+    return Configuration(
+        settings=parsed.core, extensions=parsed.extensions, ignored=ignored, documents=tuple(documents)
+    )
+
+
+def merge_agent_defaults(tree: Tree) -> Tree:
+    """Merge every agent's search settings over the defaults."""
+    agents = table(tree.get("agents"))
+    base = table(table(agents.get("defaults")).get("memorySearch"))
+    agent_list: list[Tree] = agents.get("list", [])
+    merged_agents = [
+        {**agent, "memorySearch": merge(base, agent["memorySearch"])} if "memorySearch" in agent else agent
+        for agent in agent_list
+    ]
+    return {**tree, "agents": {**agents, "list": merged_agents}} if agent_list else tree
+
+
+SEARCH = ("agents", "defaults", "memorySearch")
+
+ALLOWED: tuple[Key, ...] = (
+    (*SEARCH, "chunking"),
+    (*SEARCH, "query"),
+    (*SEARCH, "sources"),
+    ("memory", "citations"),
+    ("memory", "layout"),
+    ("memory", "dailyNote"),
+    ("memory", "extraSuffixes"),
+)
+"""Keys that affect only searches in the folder. `extraPaths` is allowed too, within the folder."""
+OWNERS_ONLY: tuple[Key, ...] = ((*SEARCH, "query", "rerank"),)
+"""Keys below the allowed ones that are not allowed, because they choose a service or a model file."""
+
+
+def find_forbidden(project: ConfigDocument, workspace: Path) -> Iterator[Problem]:
+    """Yield the settings that the file must not contain."""
+    for key, value in leaf_values(project.tree):
+        if key == (*SEARCH, "extraPaths"):
+            yield from find_outside_paths(key, value, workspace)
+        elif _begins_with(key, OWNERS_ONLY) or not _begins_with(key, ALLOWED):
+            yield Problem(key, refusal_text(dotted(key), project.path))
+    for name in project.ignored:
+        yield Problem(tuple(name.split(".")), refusal_text(name, project.path))
+
+
+def _begins_with(key: Key, sections: tuple[Key, ...]) -> bool:
+    return any(key[: len(section)] == section for section in sections)
+
+
+def refusal_text(name: str, path: Path | None) -> str:
+    return (
+        f"The setting {name} may not be set by {path}: a file that comes with a folder must not choose services, keys,"
+        " commands or paths. Set it in your own configuration file."
+    )
+
+
+def leaf_values(tree: Tree, at: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Yield each value of a tree that is not an object, and each empty object, with its key."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from leaf_values(table(value), (*at, key))
+        else:
+            yield (*at, key), value
+
+
+def find_outside_paths(key: Key, paths: Any, workspace: Path) -> Iterator[Problem]:
+    """Yield extra paths outside the workspace, also those behind a symbolic link."""
+    root = workspace.resolve()
+    for entry in cast("list[Any]", paths) if isinstance(paths, list) else []:
+        path = table(entry).get("path")
+        if isinstance(path, str) and not is_inside(path, root):
+            yield Problem(
+                key,
+                f"The setting {dotted(key)} names {path[:80]!r}, which leaves the workspace;"
+                " this file may only name paths inside of it.",
+            )
+
+
+def is_inside(path: str, root: Path) -> bool:
+    try:
+        return not path.startswith("~") and (root / path).resolve().is_relative_to(root)
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -7,8 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from memoriter.config._extensions import section_of_extension
-from memoriter.config._section import dotted, fields_by_key, inner_section, is_list, is_table
+from memoriter.config._section import dotted, fields_by_key, inner_section, is_list, is_table, section_of_extension
 from memoriter.errors import ConfigError, sentence
 from memoriter.json_text import members, outermost
 

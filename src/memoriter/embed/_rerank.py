@@ -179,7 +179,7 @@ def _interface(name: str, entry: ServiceConfig) -> str:
     from memoriter.embed.remote import rerank_vendors
 
     api = entry.api.strip().lower()
-    return name if name in rerank_vendors() else api if api in rerank_vendors() else "compatible"
+    return next((each for each in (name, api) if each in rerank_vendors()), "compatible")
 
 
 def _key(name: str, settings: RerankSettings, entry: ServiceConfig, *, official: bool) -> tuple[str, str]:

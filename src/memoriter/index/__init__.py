@@ -3,14 +3,16 @@
 `store` has the file, `files` the chunks and words, `vectors` the vectors; `Index` composes them over one open file.
 """
 
-from memoriter.index._catalog import drop_file, list_files
-from memoriter.index._foreign_tables import ForeignTables
+from typing import TYPE_CHECKING, Any
+
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
-from memoriter.index.store._files import index_files, runs_in_background
-from memoriter.index.store._foreign import is_foreign
-from memoriter.index.store._network import network_of
+from memoriter.index.store._files import index_files, network_of, runs_in_background
 from memoriter.index.vectors import ENGINES, EngineName
+
+if TYPE_CHECKING:
+    from memoriter.index._catalog import drop_file, list_files
+    from memoriter.index._foreign_tables import ForeignTables, is_foreign
 
 __all__ = [
     "ENGINES",
@@ -26,3 +28,16 @@ __all__ = [
     "network_of",
     "runs_in_background",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load on first use what looks at other files than the index of the memory."""
+    if name in {"drop_file", "list_files"}:
+        from memoriter.index import _catalog
+
+        return getattr(_catalog, name)
+    if name in {"ForeignTables", "is_foreign"}:
+        from memoriter.index import _foreign_tables
+
+        return getattr(_foreign_tables, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,25 +1,33 @@
-"""The index of one agent: its files, chunks, terms and vectors."""
+"""The index of one agent: its files, chunks, terms and vectors, and the work of compacting and forgetting on it."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from memoriter.errors import IndexBusy, IndexUnavailable
 from memoriter.index._open_file import OpenFile
 from memoriter.index._reader import FORGETTING, IndexReader
-from memoriter.index._upkeep import count_unused, damaged_files, disk_bytes, drop_leftovers, merge_words, rewrite
 from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
-from memoriter.index.store._connection import WriteInSnapshotError, logged, snapshot
-from memoriter.index.store._files import BACKGROUND, remove
-from memoriter.index.store._soundness import check_file, translate_errors
-from memoriter.index.vectors import _cache
+from memoriter.index.store._connection import (
+    WriteInSnapshotError,
+    connect,
+    increment,
+    logged,
+    set_counter,
+    snapshot,
+    translate_errors,
+)
+from memoriter.index.store._files import BACKGROUND, GENERATION, remove, vacuum
+from memoriter.index.store._soundness import check_file
+from memoriter.index.vectors import _cache, _segments
+from memoriter.index.vectors._cache import VectorSet
 from memoriter.types import CompactReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
     from threading import Event
@@ -27,9 +35,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.index.store._connection import Database
+    from memoriter.index.store._files import IndexFiles
     from memoriter.index.vectors import EngineName
     from memoriter.records import ChunkRecord
     from memoriter.types import ModelSpec, Source
+
 
 _T = TypeVar("_T")
 _ATTEMPTS = 3
@@ -382,3 +393,73 @@ class InspectedIndex(Index):
         `clock` returns seconds since 1970.
         """
         return cls(OpenFile.inspect(path, clock=clock))
+
+
+_LOGS = ("", "-wal", "-journal")
+
+
+def disk_bytes(file: Path) -> int:
+    """Return the size in bytes of an index file and its log; 0 if there is none."""
+    parts = (file.with_name(file.name + log) for log in _LOGS)
+    return sum(part.stat().st_size for part in parts if part.exists())
+
+
+def merge_words(connection: Database) -> None:
+    """Merge the word index into one piece. Expects an open transaction."""
+    # `purge` does nothing unless chunks were deleted; here it is always worth its time.
+    set_counter(connection, "deleted", 1)
+    _queries.purge(connection)
+
+
+def count_unused(connection: Database) -> int:
+    """Return the number of vectors that no chunk or item refers to."""
+    statement = f"SELECT count(*) FROM embedding_cache AS known WHERE {_cache.UNUSED}"  # noqa: S608 (fixed text)
+    return int(connection.execute(statement).get)
+
+
+@logged("compact")
+def rewrite(storage: IndexFiles, *, network: bool) -> None:
+    """Write the index densely into a new file and put it in the place of this one; if that fails, nothing changes."""
+    fresh = storage.new_file()
+    try:
+        # Use a separate connection, because an unfinished statement would block VACUUM.
+        with (
+            closing(connect(storage.path, network=network)) as connection,
+            closing(connect(fresh, network=network, create=True)) as copy,
+        ):
+            # VACUUM INTO writes pages before the first one, which says that pages have checksums.
+            with cast("Any", copy).backup("main", connection, "main") as backup:
+                backup.step()
+            vacuum(copy)
+            increment(copy, GENERATION)
+        storage.publish(fresh)
+    except BaseException:
+        remove(fresh)
+        raise
+
+
+def damaged_files(storage: IndexFiles, *, delete: bool) -> tuple[tuple[str, ...], int]:
+    """Return the names of damaged indexes beside this one, with their logs, and their total bytes.
+
+    If `delete`, delete them.
+    """
+    start = storage.aside.name
+    damaged = sorted(file for file in storage.path.parent.iterdir() if file.name.startswith(start))
+    size = sum(file.lstat().st_size for file in damaged)
+    for file in damaged if delete else ():
+        file.unlink(missing_ok=True)
+    return tuple(file.name for file in damaged), size
+
+
+def drop_leftovers(connection: Database) -> None:
+    """Delete codes, failures and baselines that deleted text has left."""
+    rows = cast(
+        "Iterable[tuple[int, str, int]]",
+        connection.execute("SELECT id, fingerprint, dimensions FROM sets").fetchall(),
+    )
+    for vector_set in (VectorSet(*row) for row in rows):
+        if _segments.exists(connection, vector_set):
+            _segments.reconcile(connection, vector_set)
+            _segments.rewrite_dead_segments(connection, vector_set)
+    connection.execute(f"DELETE FROM failures AS known WHERE {_cache.UNUSED}")  # noqa: S608 (fixed text)
+    connection.execute("DELETE FROM meta WHERE key GLOB 'background:*'")

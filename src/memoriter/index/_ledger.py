@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexDamaged, IndexUnavailable, ProviderUnavailable
 from memoriter.index.store import _connection
-from memoriter.index.store._connection import connect_read_only
-from memoriter.index.store._network import on_network
-from memoriter.index.store._soundness import translate_errors
+from memoriter.index.store._connection import connect_read_only, translate_errors
+from memoriter.index.store._files import on_network
 from memoriter.permissions import make_private_folder
 from memoriter.types import Spending, Spent
 

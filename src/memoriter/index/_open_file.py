@@ -11,10 +11,8 @@ from memoriter.errors import IndexUnavailable
 from memoriter.index import _opening
 from memoriter.index.files import _files
 from memoriter.index.store import _connection
-from memoriter.index.store._connection import identity
-from memoriter.index.store._files import IndexFiles
-from memoriter.index.store._network import on_network
-from memoriter.index.store._soundness import translate_errors
+from memoriter.index.store._connection import identity, translate_errors
+from memoriter.index.store._files import IndexFiles, on_network
 from memoriter.index.vectors._vectors import Vectors
 from memoriter.permissions import make_private_folder
 

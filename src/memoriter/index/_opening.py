@@ -20,12 +20,14 @@ from memoriter.index.store._connection import (
     file_kind,
     has_orphaned_log,
     identity,
+    is_damage,
     logged,
+    to_index_error,
     vfs,
 )
-from memoriter.index.store._create import GENERATION, create, lost_checksums
+from memoriter.index.store._files import GENERATION, create, lost_checksums
 from memoriter.index.store._lease import lease_of
-from memoriter.index.store._soundness import check, is_cut_short, is_damage, to_index_error
+from memoriter.index.store._soundness import check, is_cut_short
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 

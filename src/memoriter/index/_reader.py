@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
-from memoriter.index.vectors import _cache, _listing
+from memoriter.index.vectors import _cache
 from memoriter.types import Filters
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ class IndexReader:
     def models(self) -> dict[ModelSpec, int]:
         """Return the models that have vectors or refused texts here, with the number of their vectors."""
         with self._reading() as connection:
-            return _listing.models(connection)
+            return _cache.models(connection)
 
     def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
         """Return vectors of the active model by ascending key, those after a key, also unused ones."""
@@ -316,12 +316,12 @@ class IndexReader:
     def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
         """Return those of the keys that have a vector of the active model."""
         with self._reading() as connection:
-            return _listing.having(connection, self._file.vectors.active(), keys)
+            return _cache.having(connection, self._file.vectors.active(), keys)
 
     def refused(self) -> dict[bytes, str]:
         """Return why the active model refused texts, by their keys."""
         with self._reading() as connection:
-            return _listing.refused(connection, self._file.vectors.active())
+            return _cache.refused(connection, self._file.vectors.active())
 
     def vector_keys(self) -> set[bytes]:
         """Return the keys of the vectors of all chunks and items."""

@@ -126,11 +126,9 @@ def _user_file(client: ClientName, machine: Machine) -> Path:
         case "windsurf":
             return home / ".codeium" / "windsurf" / "mcp_config.json"
         case "zed":
-            windows = machine.platform == "win32"
-            folder = (
-                _application_folder(machine, "Zed") if windows else (xdg if _is_linux(machine) else home / ".config")
-            )
-            return (folder if windows else folder / "zed") / "settings.json"
+            if machine.platform == "win32":
+                return _application_folder(machine, "Zed") / "settings.json"
+            return (xdg if _is_linux(machine) else home / ".config") / "zed" / "settings.json"
         case "cline":
             return home / ".cline" / "data" / CLINE_FILE
         case "goose":

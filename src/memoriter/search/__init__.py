@@ -6,16 +6,15 @@ from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import terms_of_day
 from memoriter.search._forms import languages_of, terms_and_forms
-from memoriter.search._inputs import EmbeddedLine, Scoring, SearchSettings, TypedQuery
+from memoriter.search._hits import deciding, in_order_of_time, nothing_then, of_time, with_time
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
 from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
-from memoriter.search._score import MATCH, WEAK
+from memoriter.search._score import MATCH, WEAK, EmbeddedLine, Scoring, SearchSettings, TypedQuery
 from memoriter.search._terms import ANALYSIS, analyse, classic_terms, link_terms, pack, query_terms
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
     from memoriter.search._marking import Marker, marker_of
-    from memoriter.search._named_time import deciding, in_order_of_time, nothing_then, of_time, with_time
     from memoriter.search._projection import Drawing, draw
     from memoriter.search._smallest_change import RankedQuery
     from memoriter.search._typed import understand
@@ -79,11 +78,6 @@ def __getattr__(name: str) -> Any:
         from memoriter.search import _typed
 
         return _typed.understand
-    if name in {"deciding", "in_order_of_time", "nothing_then", "of_time", "with_time"}:
-        from memoriter.search import _named_time
-
-        globals()[name] = getattr(_named_time, name)  # asked for by each search
-        return globals()[name]
     if name in {"search_without_limits", "diagnose_empty"}:
         from memoriter.search import _empty_result
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import StoredChunk
-    from memoriter.search._inputs import SearchSettings
+    from memoriter.search._score import SearchSettings
     from memoriter.store import Passages
     from memoriter.types import Filters
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._inputs import SearchSettings, TypedQuery
+    from memoriter.search._score import SearchSettings, TypedQuery
     from memoriter.store import Passages
 
 REPHRASE = "Ask with other words, a name or a date."

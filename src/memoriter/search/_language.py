@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.filters import ANY, parse_days
 from memoriter.folding import compile_words
-from memoriter.search._named_time import with_time
+from memoriter.search._hits import with_time
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

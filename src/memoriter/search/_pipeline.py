@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import ScoringRow, StoredChunk
-    from memoriter.search._inputs import SearchSettings
     from memoriter.search._rerank import Reranked, Rescorer
+    from memoriter.search._score import SearchSettings
     from memoriter.store import Passages
     from memoriter.types import Filters, Outcome
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.search._inputs import SearchSettings
     from memoriter.search._pipeline import RankedRow, Trace
     from memoriter.search._rerank import Rescorer
+    from memoriter.search._score import SearchSettings
     from memoriter.store import Passages
     from memoriter.types import Filters, Hit, Stage
 

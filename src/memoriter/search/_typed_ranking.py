@@ -35,8 +35,8 @@ from memoriter.types import LineScore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.search._inputs import EmbeddedLine, SearchSettings, TypedQuery
     from memoriter.search._rerank import Rescorer
+    from memoriter.search._score import EmbeddedLine, SearchSettings, TypedQuery
     from memoriter.store import Passages
     from memoriter.types import Explanation, Filters, Hit, QueryLine
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from memoriter.filters import FilterPart
-    from memoriter.search._inputs import SearchSettings
     from memoriter.search._pipeline import Trace
+    from memoriter.search._score import SearchSettings
     from memoriter.types import Explanation, Stage
 
 DEPTH = 2_000

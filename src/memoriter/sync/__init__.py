@@ -16,7 +16,6 @@ from memoriter.sync._changes import (
     changes_for,
     make_plan,
     may_change_unseen,
-    still_to_do,
 )
 from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
 from memoriter.sync._read import LEFT_OUT, MARKS, faulty_front_matter, undecoded_of, unreadable_diagnostics
@@ -56,7 +55,6 @@ __all__ = [
     "new_chunks",
     "note_of",
     "skipped_in",
-    "still_to_do",
     "texts_of",
     "undecoded_of",
     "unreadable_diagnostics",

@@ -199,20 +199,6 @@ def _same(source: Source, indexed: IndexedFile | None) -> bool:
     return indexed is not None and same_stat(source, indexed)
 
 
-def still_to_do(changes: ChangeSet, index: Store) -> ChangeSet:
-    """Return a held change set without the changes that were indexed since."""
-    if changes.plan is None:
-        return changes
-    indexed = index.files_at([*(source.path for source in changes.plan.sources), *changes.plan.removed])
-    plan = make_plan(changes.plan.sources, _without(indexed, changes.plan.removed))
-    removed = tuple(path for path in changes.plan.removed if path in indexed)
-    return replace(changes, plan=Plan(plan.added, plan.suspect, removed), indexed=indexed)
-
-
-def _without(indexed: Mapping[str, IndexedFile], paths: Collection[str]) -> dict[str, IndexedFile]:
-    return {path: file for path, file in indexed.items() if path not in paths}
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     """The progress of a run."""

@@ -11,7 +11,7 @@ from memoriter.errors import MemoriterError, PathRefused, UsageError, sentence
 from memoriter.journal import acting
 from memoriter.tools._params import input_schema, output_schema, parse_parameters
 from memoriter.tools._tool import Tool, advice, origin_json
-from memoriter.types import Argument
+from memoriter.types import REMEMBER, Argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,19 +135,7 @@ The text is added at the end of a note; nothing that is there is changed. Return
 the same text is already there and was not written again. `findable` says whether memory_search finds it from now on; \
 `error` means that nothing was written."""
 
-APPEND_ARGUMENTS = (
-    Argument(
-        name="text",
-        agent="What to write down, as Markdown; it becomes a list item, today's with the time of day.",
-        required=True,
-    ),
-    Argument(
-        name="to",
-        kind="choice",
-        choices=("daily", "long-term"),
-        agent="daily (default): today's log, for what happened. long-term: MEMORY.md, for what stays.",
-    ),
-)
+APPEND_ARGUMENTS = tuple(argument for argument in REMEMBER if argument.agent)
 APPEND_OUTPUT = output_schema(
     "AgentEntry",
     "NotWritten",

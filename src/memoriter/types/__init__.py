@@ -3,16 +3,23 @@
 from memoriter.types._answers import (
     STAGES,
     Attempt,
+    Candidacy,
     Certainty,
     Diagnostic,
     Excerpt,
     Explanation,
+    Fix,
     Health,
     Hit,
     LineScore,
     Remembered,
     Replaced,
     SearchResult,
+    SettingChange,
+    Stage,
+    StageReport,
+    StageStatus,
+    WhyNot,
 )
 from memoriter.types._content import (
     ORIGIN,
@@ -50,6 +57,7 @@ from memoriter.types._reports import (
 from memoriter.types._requests import (
     DAY_FORMS,
     ON,
+    REMEMBER,
     Argument,
     Filters,
     Kind,
@@ -61,12 +69,12 @@ from memoriter.types._requests import (
     filter_arguments,
     search_arguments,
 )
-from memoriter.types._why_not import Candidacy, Fix, SettingChange, Stage, StageReport, StageStatus, WhyNot
 
 __all__ = [
     "DAY_FORMS",
     "ON",
     "ORIGIN",
+    "REMEMBER",
     "STAGES",
     "Argument",
     "Attempt",

@@ -254,6 +254,32 @@ ON = Argument("Only passages of this day, week, month or year.", name="on", kind
 """The argument that sets `since` and `until` to the same day or days."""
 
 
+REMEMBER = (
+    Argument(
+        "The entry, as Markdown.",
+        "What to write down, as Markdown; it becomes a list item, today's with the time of day.",
+        name="text",
+        required=True,
+    ),
+    Argument(
+        "To today's note (memory/YYYY-MM-DD.md, unless memory.dailyNote differs), or to MEMORY.md.",
+        "daily (default): today's log, for what happened. long-term: MEMORY.md, for what stays.",
+        name="to",
+        kind="choice",
+        choices=("daily", "long-term"),
+        default="daily",
+    ),
+    Argument(
+        "Below this heading, which is added if the note has none like it.",
+        name="section",
+        metavar="HEADING",
+        in_http=False,
+    ),
+    Argument("Add the entry even if the same text is already there.", name="again", kind="flag", default=False),
+)
+"""The arguments of `Memory.remember`."""
+
+
 @cache
 def filter_arguments() -> dict[str, Argument]:
     """Return the arguments of `Memory.search` that are filters, by their names."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
 from memoriter.errors import UsageError, sentence
-from memoriter.types import search_arguments
+from memoriter.types import REMEMBER, search_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,6 +38,7 @@ def _field_of(argument: Argument) -> tuple[Any, Any]:
         "flag": (bool, {}),
         "text": (str, {"min_length": 1, "max_length": 1_024}),
         "day": (str, {"max_length": 40}),
+        "choice": (Literal[argument.choices], {}),
         "choices": (tuple[Literal[argument.choices], ...], {"max_length": len(argument.choices)}),
         "names": (tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], {"max_length": 20}),
     }
@@ -106,12 +107,18 @@ class GetRequest(Request):
     lines: Annotated[int, Field(ge=1, le=10**9, description="The number of lines.")] | None = None
 
 
-class AppendRequest(Request):
-    """An entry for today's note or for MEMORY.md, as `memoriter remember --json`."""
+class Append(Request):
+    """The text of an entry, whose other parameters are those of `Memory.remember`."""
 
     text: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The entry, as Markdown.")]
-    to: Literal["daily", "long-term"] = "daily"
-    again: bool = False
+
+
+AppendRequest = create_model(
+    "AppendRequest",
+    __base__=Append,
+    __doc__="An entry for today's note or for MEMORY.md, as `memoriter remember --json`.",
+    **{each.name: _field_of(each) for each in REMEMBER if each.in_http and each.name != "text"},
+)
 
 
 class ReplaceRequest(Request):

@@ -265,8 +265,10 @@ def _is_tool_folder(name: str) -> bool:
 
 def built_in_exclusion(name: str, *, folder: bool) -> str | None:
     """Return why a folder or file of this name is never memory, or None."""
+    if folder and name.startswith("."):
+        return "hidden folder"
     if folder:
-        return "hidden folder" if name.startswith(".") else "folder of a tool" if _is_tool_folder(name) else None
+        return "folder of a tool" if _is_tool_folder(name) else None
     if name.startswith("."):
         return "hidden file"
     left = _LEFTOVER.fullmatch(name) or _SYNC_COPY.search(name)

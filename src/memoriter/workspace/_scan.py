@@ -1,23 +1,32 @@
 """Scan the disk for memory files, and apply the layout of a folder: the notes outside memory, and the day's note.
 
 A scan takes one listing per folder and one stat per file.
-"""
-# ruff: noqa: PTH116, PTH118 - plain strings throughout, as a scan makes ten thousand of them
 
+A folder of notes has the long-term memories of one principal, whom the comment of an item names, as in
+`principal=team%2Falpha`. If the folder is also that of another one, their notes of single statements are no memory
+there: no search, read or tool reaches them.
+"""
+
+# ruff: noqa: PTH116, PTH118 - plain strings throughout, as a scan makes ten thousand of them
 from __future__ import annotations
 
 import os
+import re
 import stat
+from contextlib import suppress
+from dataclasses import replace
 from math import inf
 from operator import attrgetter
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
+from memoriter.errors import PathRefused
 from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX, is_note
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
-from memoriter.workspace._confined import changed_ns, stamp_of
+from memoriter.workspace._confined import changed_ns, read_bytes, stamp_of
 from memoriter.workspace._ignore import (
     COPY_NAME,
     IGNORE_FILE,
@@ -32,10 +41,11 @@ from memoriter.workspace._ignore import (
 from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from memoriter.codes import SkipReason
-    from memoriter.workspace._paths import Area
+    from memoriter.workspace._paths import Area, ReadablePath
+
 
 _NOTE_LIKE = (SUFFIX, *(suffix for suffix in OTHER_SUFFIXES if suffix != ".txt"), ".mdown")
 """Suffixes, in any case, of files that are reported where they are not memory."""
@@ -267,3 +277,46 @@ def notes_outside(root: str, areas: Sequence[Area], max_bytes: int, suffixes: tu
         f"{files} not memory: in {root!r}, only MEMORY.md and memory/ are.",
         f"To search all {kind}s of this folder, run `memoriter init -w {quote(root)} --layout=notes`.",
     )
+
+
+STATEMENTS = ("memory/long-term.md", "memory/inbox.md")
+"""Ends of the paths of notes with single statements. The text of a statement cannot hold the mark: it is escaped."""
+_OWNER = re.compile(rb"<!-- (?:memory|candidate): [^<>]*? principal=([^ <>]+)[^<>]*? -->")
+
+
+def check_principal(content: bytes, path: str, principal: str) -> None:
+    """Raise PathRefused if a note with single statements holds memories of another principal.
+
+    Args:
+        content: the note.
+        path: its cited path, which ends like one of `STATEMENTS`.
+        principal: the configured principal; empty: none.
+    """
+    foreign = _foreign(content, principal)
+    if foreign is None:
+        return
+    here = f"this is {principal!r}" if principal else "no principal is configured here"
+    message = f"The note {path!r} holds long-term memories of the principal {foreign!r}, and {here}."
+    setting = "plugins.entries.memory-lancedb.config.principal"
+    remedy = f"Name another folder of notes with -w DIR. If these memories are yours, set {setting} to {foreign!r}."
+    raise PathRefused(message, remedy=remedy)
+
+
+def without_foreign(scan: Scan, place_of: Callable[[str], ReadablePath], limit: int, principal: str) -> Scan:
+    """Return a scan in which the notes with long-term memories of another principal are skipped."""
+    skipped = list[Skipped]()
+    for path in [source.path for source in scan.sources if source.path.endswith(STATEMENTS)]:
+        with suppress(PathRefused, OSError):  # indexing reports what cannot be read
+            if _foreign(read_bytes(place_of(path), limit)[0], principal) is not None:
+                skipped.append(Skipped(path, "other_principal", "it holds long-term memories of another principal"))
+    if not skipped:
+        return scan
+    names = {each.path for each in skipped}
+    sources = tuple(source for source in scan.sources if source.path not in names)
+    return replace(scan, sources=sources, skipped=tuple(sorted((*scan.skipped, *skipped), key=lambda each: each.path)))
+
+
+def _foreign(content: bytes, principal: str) -> str | None:
+    """Return another principal whose memories a note with single statements holds, or None."""
+    owners = (unquote(owner.decode("ascii", "replace")) for owner in _OWNER.findall(content))
+    return next((owner for owner in owners if owner != principal), None)

@@ -39,8 +39,7 @@ from memoriter.workspace._paths import (
     names_inside,
     split_citation,
 )
-from memoriter.workspace._principal import STATEMENTS, check_principal, without_foreign
-from memoriter.workspace._scan import Scan, notes_outside, scan_areas
+from memoriter.workspace._scan import STATEMENTS, Scan, check_principal, notes_outside, scan_areas, without_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -375,10 +375,8 @@ def input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int
             case "position_ids":
                 return lambda ids, _: np.arange(len(ids), dtype=dtype)[None]
             case str(name) if name.startswith("past_key_values"):
-                # No tokens precede the text.
-                shape = [
-                    1 if not axis else size if isinstance(size, int) else 0 for axis, size in enumerate(node.shape)
-                ]
+                # One text, which no tokens precede.
+                shape = [1, *(size if isinstance(size, int) else 0 for size in node.shape[1:])]
                 empty: Any = np.zeros(shape, dtype)
                 return lambda _, __: empty
             case _:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import iso_time
+from memoriter.api_json import iso_time, json_of
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
+from memoriter.extensions.longterm._answers import TABLES
 from memoriter.extensions.longterm._candidates import (
     EXPIRY_DAYS,
     PATH,
@@ -268,21 +269,9 @@ def inbox_of(memories: LongTermMemories) -> InboxFile:
 
 
 def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:
-    """Return a candidate that is dropped after so many days; what says nothing is absent."""
-    span = candidate.span
-    place = {"speaker": span.speaker, "message": span.message, "start": span.start, "end": span.end} if span else None
-    return {
-        "id": candidate.id,
-        "text": candidate.text,
-        "category": candidate.category,
-        "score": candidate.score,
-        "createdAt": iso_time(candidate.created_at),
-        "expiresAt": iso_time(candidate.expires_at(days)),
-        "origin": candidate.origin,
-        **({"supersedes": candidate.supersedes} if candidate.supersedes else {}),
-        **({"session": candidate.session} if candidate.session else {}),
-        **({"span": place} if place else {}),
-    }
+    """Return a candidate that is dropped after so many days."""
+    answer = json_of("Candidate", candidate, without={"expiresAt"}, tables=TABLES)
+    return {**answer, "expiresAt": iso_time(candidate.expires_at(days))}
 
 
 def candidate_of_json(value: Mapping[str, Any], memories: LongTermMemories) -> Candidate:

@@ -1,10 +1,12 @@
-"""The JSON form of long-term memories; keys are camelCase."""
+"""The JSON form of long-term memories, whose fields are those of `_answers`; keys are camelCase."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import iso_time, reason_json
+from memoriter.api_json import json_of
+from memoriter.extensions.longterm._answers import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,39 +16,25 @@ if TYPE_CHECKING:
         LongTermForgotten,
         LongTermHit,
         LongTermStats,
-        OpenClawState,
         Rebuilt,
         Stored,
     )
 
+_json_of = partial(json_of, tables=TABLES)
+
 
 def memory_json(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return a memory. What says nothing is absent: an empty session, no span, no older memory.
+    """Return a memory.
 
     Args:
         memory: the memory.
         replaced: the ids of what replaced superseded memories, by the ids of these.
     """
-    newer = (replaced or {}).get(memory.id) if memory.status == "superseded" else None
-    span = memory.span
-    return {
-        "id": memory.id,
-        "text": memory.text,
-        "category": memory.category,
-        "importance": memory.importance,
-        "createdAt": iso_time(memory.created_at),
-        "origin": memory.origin,
-        "trusted": memory.trusted,
-        "status": memory.status,
-        **({"supersededBy": newer} if newer else {}),
-        **({"supersedes": memory.supersedes} if memory.supersedes else {}),
-        **({"session": memory.session} if memory.session else {}),
-        **(
-            {"span": {"speaker": span.speaker, "message": span.message, "start": span.start, "end": span.end}}
-            if span
-            else {}
-        ),
-    }
+    answer = _json_of("Memory", memory)
+    newer = (replaced or {}).get(memory.id)
+    if newer and memory.status == "superseded":
+        answer["supersededBy"] = newer
+    return answer
 
 
 def hit_json(hit: LongTermHit, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -56,58 +44,27 @@ def hit_json(hit: LongTermHit, replaced: Mapping[str, str] | None = None) -> dic
 
 def stored_json(stored: Stored) -> dict[str, Any]:
     """Return the result of storing a memory."""
-    existing = {"similarity": round(stored.similarity, 4)} if stored.existing else {}
-    return {
-        "stored": not stored.existing,
-        "memory": memory_json(stored.memory),
-        **existing,
-        **({"masked": True} if stored.masked else {}),
-        **_reasons(stored.reasons),
-    }
+    similarity = {"similarity": round(stored.similarity, 4)} if stored.existing else {}
+    answer = _json_of("StoredMemory", stored, without={"similarity"})
+    return {"stored": not stored.existing, **answer, **similarity}
 
 
 def forgotten_memories_json(receipt: LongTermForgotten) -> dict[str, Any]:
     """Return the receipt of forgetting, or the candidates."""
-    return {
-        "forgotten": [memory_json(memory) for memory in receipt.forgotten],
-        "lines": receipt.lines,
-        "rows": receipt.rows,
-        **({"restored": [memory_json(memory) for memory in receipt.restored]} if receipt.restored else {}),
-        **({"candidates": [hit_json(hit) for hit in receipt.candidates]} if receipt.candidates else {}),
-        **({"left": [reason_json(reason) for reason in receipt.left]} if receipt.left else {}),
-    }
+    candidates = {"candidates": [hit_json(hit) for hit in receipt.candidates]} if receipt.candidates else {}
+    return {**_json_of("ForgottenMemories", receipt, without={"candidates"}), **candidates}
 
 
 def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
     """Return what a rebuild did."""
-    return {name: getattr(rebuilt, name) for name in ("memories", "added", "changed", "removed", "numbered")}
+    return _json_of("Rebuilt", rebuilt)
 
 
 def stats_json(stats: LongTermStats) -> dict[str, Any]:
     """Return the state of the long-term memories."""
+    answer = _json_of("MemoryStats", stats, without={"usesIndex"})
     state = stats.state
-    return {
-        "memories": stats.memories,
-        "byCategory": stats.by_category,
-        "byOrigin": stats.by_origin,
-        "superseded": stats.superseded,
-        "withheld": stats.withheld,
-        "stored": stats.stored,
-        "database": stats.database,
-        "model": stats.model,
-        "principal": stats.principal,
-        **({"openclaw": openclaw_json(stats.openclaw)} if stats.openclaw else {}),
-        **({"fragments": state.fragments, "versions": state.versions, "bytes": state.bytes} if state else {}),
-        **({"indexed": state.indexed, "usesIndex": stats.uses_index} if state else {}),
-        **({"otherModels": stats.other_models} if stats.other_models else {}),
-        **_reasons(stats.reasons),
-    }
-
-
-def openclaw_json(state: OpenClawState) -> dict[str, Any]:
-    """Return the condition of OpenClaw's table."""
-    return {"folder": state.folder, "memories": state.memories, "missing": state.missing}
-
-
-def _reasons(reasons: tuple[Any, ...]) -> dict[str, Any]:
-    return {"reasons": [reason_json(reason) for reason in reasons]} if reasons else {}
+    if state is None:
+        return answer
+    of_state = _json_of("MemoryStats", state, without={"memories"})
+    return {**answer, **of_state, "bytes": state.bytes, "usesIndex": stats.uses_index}

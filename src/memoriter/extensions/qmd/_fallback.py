@@ -154,7 +154,8 @@ class FallbackBackend:
         self._guard.failed(reason)
         with self._gate:
             is_current = self._current is used
-            self._current = None if self._current is used else self._current
+            if is_current:
+                self._current = None
         if used is not None and is_current:
             with suppress(Exception):
                 used.evict()

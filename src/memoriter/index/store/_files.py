@@ -1,4 +1,4 @@
-"""The files of one index on disk, and how another file takes its place.
+"""The files of one index on disk: how one is created, and how another file takes its place.
 
 The index is one file. It is built beside its path and renamed, so whoever opens the path finds a whole index. SQLite
 finds the log of a database (`-wal`) by its name alone, and a log of the replaced file would spoil the new one. So the
@@ -17,13 +17,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.index.store._connection import identity
+from memoriter.index.store._connection import (
+    CHECKSUM_BYTES,
+    has_checksums,
+    identity,
+    reserve_checksums,
+    set_counter,
+    transaction,
+    translate_errors,
+)
 from memoriter.index.store._lease import Lease
-from memoriter.index.store._soundness import translate_errors
-from memoriter.permissions import PRIVATE_FILE, make_private_folder, open_private
+from memoriter.index.store._schema import APPLICATION_ID, SCHEMA, VERSION
+from memoriter.permissions import MOUNTS, PRIVATE_FILE, file_system_of, make_private_folder, open_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+
+    from memoriter.index.store._connection import Database
+
 
 _COMPANIONS = ("-wal", "-shm", "-journal")
 BACKGROUND = "background"
@@ -260,3 +271,74 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# fmt: off
+_NETWORK = frozenset({
+    "9p", "acfs", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs",
+    "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs",
+    "smb", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
+})
+# fmt: on
+_LOCAL_FUSE = frozenset({"fuseblk", "fuse.ntfs-3g", "fuse.exfat", "fuse.ext2", "fuse.fuse-overlayfs"})
+
+
+def on_network(folder: Path, mounts: Path = MOUNTS) -> bool:
+    """Return whether `folder` is on a network file system; False if mounts cannot be listed."""
+    return bool(network_of(folder, mounts))
+
+
+def network_of(folder: Path, mounts: Path = MOUNTS) -> str:
+    """Return the kind of network file system that holds `folder` (`nfs4`, `cifs`); empty for a local disk.
+
+    The folder need not exist. If mounts cannot be listed, only the paths of Windows shares are recognized.
+    """
+    if str(folder).startswith(("\\\\", "//")):
+        return "share"
+    kind = file_system_of(folder, mounts)
+    is_network = kind in _NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
+    return kind if is_network else ""
+
+
+_CHECKSUMS_KEY = "page_checksums"
+"""Set in `meta` of a file whose pages have checksums."""
+
+
+GENERATION = "generation"
+"""The counter that numbers the indexes that were built at one path."""
+_IDS_PER_GENERATION = 1 << 32
+"""Chunk ids reserved for each generation: an id of an older generation never comes back."""
+
+
+def create(connection: Database, *, generation: int) -> None:
+    """Create the schema in an empty database, in one transaction."""
+    last_id = _IDS_PER_GENERATION * max(0, generation - 1)
+    with transaction(connection):
+        connection.execute(SCHEMA).fetchall()
+        connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES ('chunks', ?)", (last_id,))
+        set_counter(connection, GENERATION, generation)
+        if has_checksums(connection):
+            connection.execute("INSERT INTO meta(key, value) VALUES (?, '1')", (_CHECKSUMS_KEY,))
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", VERSION)
+
+
+def lost_checksums(connection: Database) -> bool:
+    """Return whether header and content disagree about page checksums, which means that one of them is damaged."""
+    recorded = connection.execute("SELECT value FROM meta WHERE key = ?", (_CHECKSUMS_KEY,)).get is not None
+    reserved = int(connection.reserve_bytes("main"))
+    return reserved != CHECKSUM_BYTES if recorded else reserved not in (0, CHECKSUM_BYTES)
+
+
+def vacuum(connection: Database) -> None:
+    """Write all pages anew, densely and with checksums; the copy that this needs is on disk, not in memory."""
+    # Pages get checksums once the first page says so. Without a log, a page that leaves the cache before has none.
+    keep_in_cache = not has_checksums(connection) and connection.pragma("journal_mode") != "wal"
+    reserve_checksums(connection)
+    connection.pragma("temp_store", 1)
+    connection.pragma("cache_spill", int(not keep_in_cache))
+    try:
+        connection.execute("VACUUM").fetchall()
+    finally:
+        connection.pragma("cache_spill", 1)
+        connection.pragma("temp_store", 2)

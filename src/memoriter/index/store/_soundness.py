@@ -1,95 +1,24 @@
-"""Whether the index file is sound: what an error of SQLite or of the file system means, and a check of the file."""
+"""Whether the index file is sound."""
 
 from __future__ import annotations
 
-import errno
-import json
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, cast
 
-from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
-from memoriter.index.store._connection import BUSY_MS, file_kind, logged, snapshot, vfs
+from memoriter.errors import IndexDamaged, sentence
+from memoriter.index.store._connection import (
+    BUSY_MS,
+    REBUILD,
+    file_kind,
+    logged,
+    snapshot,
+    vfs,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from pathlib import Path
 
     from memoriter.index.store._connection import Database
-
-REBUILD = "The notes contain everything to rebuild the index: run `memoriter index --force`."
-
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-FREE_SPACE = "Free some disk space; nothing that was finished is lost."
-
-_REMEDIES = {
-    "BusyError": "Another process is writing; try again in a moment.",
-    "LockedError": "Another process is writing; try again in a moment.",
-    "ReadOnlyError": "Make the index and its folder writable, or set memorySearch.store.path.",
-    "PermissionsError": "Make the index and its folder writable, or set memorySearch.store.path.",
-    "AuthError": "Make the index and its folder writable, or set memorySearch.store.path.",
-    "CantOpenError": "Check that the folder of the index exists and can be written, or set memorySearch.store.path.",
-    "FullError": FREE_SPACE,
-    "TooBigError": "A note is too large for one row; split it or leave it out with `.memoryignore`.",
-    "IOError": "Check the disk that holds the index, and its free space; nothing that was finished is lost.",
-}
-_DB_MOVED = 1032
-"""SQLITE_READONLY_DBMOVED."""
-_SHORT_READ = 522
-"""SQLITE_IOERR_SHORT_READ: the file ends before one of its pages."""
-_BAD_PAGES = frozenset({8202, 8458})
-"""SQLITE_IOERR_DATA, a page that does not match its checksum; SQLITE_IOERR_CORRUPTFS."""
-_NO_SHM_SPACE = 4874
-"""SQLITE_IOERR_SHMSIZE: no space for the few pages beside a log."""
-_DAMAGE = frozenset(
-    {"CorruptError", "NotADBError", "SQLError", "SchemaChangeError", "ConstraintError", "MismatchError", "FormatError"}
-)
-"""SQL is fixed and tested, so a statement that fails means that the tables have changed."""
-
-
-@contextmanager
-def translate_errors(path: Path) -> Generator[None]:
-    """Turn every failure inside into `IndexBusy`, `IndexDamaged` or `IndexUnavailable`, each with a remedy."""
-    import apsw
-
-    try:
-        yield
-    except apsw.Error as error:
-        raise to_index_error(path, error) from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise IndexDamaged(
-            f"The index {str(path)!r} holds unreadable content: {sentence(error)}", remedy=REBUILD
-        ) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        remedy = FREE_SPACE if error.errno in _DISK_FULL else _REMEDIES["CantOpenError"]
-        raise IndexUnavailable(f"The index {str(path)!r} cannot be used: {sentence(reason)}", remedy=remedy) from error
-
-
-def is_damage(error: BaseException) -> bool:
-    """Return whether an error of SQLite means that the content of the file is not what memoriter wrote."""
-    if isinstance(error, IndexDamaged):
-        return True
-    return type(error).__name__ in _DAMAGE or getattr(error, "extendedresult", 0) in {_SHORT_READ, *_BAD_PAGES}
-
-
-def to_index_error(path: Path, error: Exception) -> IndexUnavailable:
-    """Return the index error for an error of SQLite, with a remedy."""
-    kind = type(error).__name__
-    if getattr(error, "extendedresult", 0) == _DB_MOVED:
-        message = f"The index {str(path)!r} was moved or deleted while it was in use."
-        return IndexUnavailable(message, remedy="Try again: the file that is there now will be opened.")
-    if getattr(error, "extendedresult", 0) in _BAD_PAGES:
-        message = f"The index {str(path)!r} is damaged: a page does not match its checksum."
-        return IndexDamaged(message, remedy=REBUILD)
-    number = f" ({getattr(error, 'extendedresult', 0)})" if kind == "IOError" else ""
-    message = f"The index {str(path)!r} cannot be used: {sentence(f'{error}{number}')}"
-    if is_damage(error):
-        return IndexDamaged(f"The index {str(path)!r} is damaged: {sentence(error)}", remedy=REBUILD)
-    if getattr(error, "extendedresult", 0) == _NO_SHM_SPACE:
-        return IndexUnavailable(f"The index {str(path)!r} cannot be used: the disk is full.", remedy=FREE_SPACE)
-    if kind in {"BusyError", "LockedError"}:
-        return IndexBusy(message, remedy=_REMEDIES[kind])
-    return IndexUnavailable(message, remedy=_REMEDIES.get(kind, REBUILD))
 
 
 def is_cut_short(connection: Database, target: Path) -> bool:

@@ -1,4 +1,7 @@
-"""Vector sets and the store of full-precision vectors. Functions that write expect an open transaction."""
+"""Vector sets and their stored vectors: those of chunks in full precision, those of items alone in the short form.
+
+Functions that write expect an open transaction.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import EmbeddingError
-from memoriter.ids import fingerprint
+from memoriter.ids import fingerprint, spec_of
 from memoriter.index.files import _files
 from memoriter.index.store._connection import increment, storable
-from memoriter.index.vectors._stored_vectors import decode, encode
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
+from memoriter.short_vectors import full_bytes, read_stored, short_bytes, shorten
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -23,6 +26,46 @@ if TYPE_CHECKING:
 
     from memoriter.index.store._connection import Database
     from memoriter.types import ModelSpec
+
+
+def encode(keys: Sequence[bytes], rows: NDArray[np.float32], short: Collection[bytes]) -> list[bytes]:
+    """Return vectors as they are stored, those with a key in `short` in the short form."""
+    import numpy as np
+
+    blobs = list(map(bytes, np.ascontiguousarray(rows, dtype="<f4").view(np.uint8)))
+    places = [place for place, key in enumerate(keys) if key in short]
+    if places:
+        for place, blob in zip(places, shorten(rows[places]), strict=True):
+            blobs[place] = bytes(blob)
+    return blobs
+
+
+def decode(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Return stored vectors as they are compared, (n, dims). Each has the length of one of the two forms."""
+    import numpy as np
+
+    sizes = list(map(len, blobs))
+    different = set(sizes)
+    if len(different) == 1:
+        return _decode_equal(blobs, sizes[0], dimensions)
+    rows = np.empty((len(blobs), dimensions), dtype=np.float32)
+    for size in different:
+        places = [place for place, each in enumerate(sizes) if each == size]
+        rows[places] = _decode_equal([blobs[place] for place in places], size, dimensions)
+    return rows
+
+
+def _decode_equal(blobs: Sequence[bytes], size: int, dimensions: int) -> NDArray[np.float32]:
+    """Return stored vectors of one form."""
+    import numpy as np
+
+    stored = np.frombuffer(b"".join(blobs), dtype=np.uint8).reshape(len(blobs), size)
+    return read_stored(stored, dimensions)
+
+
+def known_sizes(dimensions: int) -> set[int]:
+    """Return the bytes that a vector has in either form."""
+    return {full_bytes(dimensions), short_bytes(dimensions)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +241,7 @@ def missing_of(connection: Database, vector_set: VectorSet, ids: Collection[int]
 
 
 def _forget_complete_items(connection: Database) -> None:
-    """Forget what `_items.note_complete` recorded, because vectors or failures were deleted."""
+    """Forget what `note_complete` of `_vectors` recorded, because vectors or failures were deleted."""
     connection.execute("DELETE FROM counters WHERE name GLOB 'items:*'")
 
 
@@ -309,3 +352,39 @@ def evict(connection: Database, *, max_entries: int, max_bytes: int) -> int:
         size -= length
     connection.executemany("DELETE FROM embedding_cache WHERE id = ?", evicted)
     return len(evicted)
+
+
+def models(connection: Database) -> dict[ModelSpec, int]:
+    """Return the models that have vectors or refused texts, with the number of their vectors."""
+    statement = (
+        "SELECT spec, (SELECT count(*) FROM embedding_cache WHERE set_id = sets.id) AS vectors FROM sets"
+        " WHERE vectors OR EXISTS (SELECT 1 FROM failures WHERE set_id = sets.id) ORDER BY id"
+    )
+    rows = cast("Iterable[tuple[str, int]]", connection.execute(statement))
+    return {spec_of(spec): vectors for spec, vectors in rows}
+
+
+def stored(
+    connection: Database, vector_set: VectorSet, after: bytes, limit: int
+) -> tuple[list[bytes], NDArray[np.float32]]:
+    """Return up to `limit` vectors by ascending key, those after a key: (n keys, (n, dims))."""
+    import numpy as np
+
+    statement = "SELECT key, vector FROM embedding_cache WHERE set_id = ? AND key > ? ORDER BY key LIMIT ?"
+    rows = cast("list[tuple[bytes, bytes]]", connection.execute(statement, (vector_set.id, after, limit)).fetchall())
+    if not rows:
+        return [], np.empty((0, vector_set.dimensions), dtype=np.float32)
+    keys, blobs = zip(*rows, strict=True)
+    return list(keys), decode(blobs, vector_set.dimensions)
+
+
+def having(connection: Database, vector_set: VectorSet, keys: Collection[bytes]) -> set[bytes]:
+    """Return those of the keys that have a vector."""
+    statement = "SELECT 1 FROM embedding_cache WHERE set_id = ? AND key = ?"
+    return {key for key in keys if connection.execute(statement, (vector_set.id, key)).get}
+
+
+def refused(connection: Database, vector_set: VectorSet) -> dict[bytes, str]:
+    """Return why the model refused texts, by key."""
+    statement = "SELECT key, message FROM failures WHERE set_id = ? ORDER BY key"
+    return dict(cast("list[tuple[bytes, str]]", connection.execute(statement, (vector_set.id,)).fetchall()))

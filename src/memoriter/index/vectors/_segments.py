@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from memoriter.index.files import _files
 from memoriter.index.store._connection import counter, set_counter
 from memoriter.index.vectors import _binary_quantization, _cache
-from memoriter.index.vectors._stored_vectors import decode
+from memoriter.index.vectors._cache import decode
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from memoriter.index.store._connection import transaction
-from memoriter.index.vectors._stored_vectors import known_sizes
+from memoriter.index.vectors._cache import known_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

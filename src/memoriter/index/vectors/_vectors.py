@@ -1,30 +1,113 @@
-"""The vector retriever of an open index: the active set, its engine, and the chunks that wait."""
+"""The vector retriever of an open index: the active set, its engine, and the chunks and items that wait."""
 
 from __future__ import annotations
 
 from operator import methodcaller
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index.files import _files
-from memoriter.index.store._connection import increment, transaction
-from memoriter.index.vectors import _binary_quantization, _cache, _engines, _items, _listing, _segments
+from memoriter.index.store._connection import counter, increment, set_counter, transaction
+from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
+from memoriter.index.vectors._cache import WAITING, decode
 from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
-from memoriter.index.vectors._engines import LARGEST_MATRIX, MOST_COMPARED, ChunkScripts, StandardizedCosines
-from memoriter.index.vectors._exact import ExactEngine
-from memoriter.types import Diagnostic, Filters
+from memoriter.index.vectors._engines import (
+    LARGEST_MATRIX,
+    MOST_COMPARED,
+    ChunkScripts,
+    ExactEngine,
+    StandardizedCosines,
+)
+from memoriter.types import Diagnostic, Filters, Item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.index.store._connection import Database
+    from memoriter.index.vectors._cache import VectorSet
     from memoriter.index.vectors._engines import EngineName, VectorEngine
     from memoriter.types import ModelSpec, ScriptBaselines
+
+
+_WAITING_ITEMS = WAITING.replace("chunks.key", "items.key")
+_VECTORS_OF_ITEMS = (
+    "SELECT items.chunk, known.vector, items.script, items.first"
+    " FROM json_each(?) AS wanted"
+    " CROSS JOIN items ON items.chunk = wanted.value"
+    " CROSS JOIN embedding_cache AS known ON known.set_id = ? AND known.key = items.key"
+)
+
+
+def missing_items(connection: Database, vector_set: VectorSet, *, limit: int) -> dict[bytes, str]:
+    """Return up to `limit` texts of items without a vector by key, in the order of their chunks."""
+    columns = f"items.key, items.first, items.last, {_files.CHUNK}"
+    statement = (
+        f"SELECT {columns} FROM items CROSS JOIN chunks ON chunks.id = items.chunk"  # noqa: S608 (fixed text)
+        f" WHERE items.chunk > :complete AND {_WAITING_ITEMS} ORDER BY items.chunk, items.first"
+    )
+    texts: dict[bytes, str] = {}
+    rows = connection.execute(statement, {"complete": _complete(connection, vector_set), "set": vector_set.id})
+    for key, first, last, *passage in cast("Iterable[tuple[Any, ...]]", rows):
+        if len(texts) >= limit:
+            break
+        if key not in texts:
+            texts[key] = _files.make_chunk(*passage).contextual_item(Item(first, last))
+    return texts
+
+
+def count_waiting_items(connection: Database, vector_set: VectorSet) -> tuple[int, int]:
+    """Return the number of items that wait for a vector, and of chunks that have such items but wait for no own."""
+    statement = (
+        f"SELECT count(*), count(DISTINCT iif({WAITING}, NULL, items.chunk))"  # noqa: S608 (fixed text)
+        f" FROM items CROSS JOIN chunks ON chunks.id = items.chunk WHERE items.chunk > :complete AND {_WAITING_ITEMS}"
+    )
+    values = {"complete": _complete(connection, vector_set), "set": vector_set.id}
+    return cast("tuple[int, int]", connection.execute(statement, values).get)
+
+
+def note_complete(connection: Database, vector_set: VectorSet) -> None:
+    """Record up to which chunk no item waits for a vector, so that only later chunks are looked at.
+
+    A chunk never changes, new ones have higher ids, and a vector in use is never evicted. Expects an open transaction.
+    """
+    set_counter(connection, f"items:{vector_set.id}", _find_complete(connection, vector_set))
+
+
+def is_complete_noted(connection: Database, vector_set: VectorSet) -> bool:
+    """Return whether `note_complete` has nothing to record."""
+    return _find_complete(connection, vector_set) == _complete(connection, vector_set)
+
+
+def _find_complete(connection: Database, vector_set: VectorSet) -> int:
+    """Return a chunk up to which no item waits for a vector."""
+    complete = _complete(connection, vector_set)
+    statement = f"SELECT chunk FROM items WHERE chunk > :complete AND {_WAITING_ITEMS} ORDER BY chunk LIMIT 1"  # noqa: S608 (fixed text)
+    first = connection.execute(statement, {"complete": complete, "set": vector_set.id}).get
+    return max(complete, _files.newest_id(connection) if first is None else int(first) - 1)
+
+
+def _complete(connection: Database, vector_set: VectorSet) -> int:
+    return counter(connection, f"items:{vector_set.id}")
+
+
+def item_vectors_of(
+    connection: Database, vector_set: VectorSet, ids: Sequence[int]
+) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+    """Return the vectors of the items of chunks: (n chunk ids, n first lines, n scripts, (n, dims))."""
+    import numpy as np
+
+    cursor = connection.execute(_VECTORS_OF_ITEMS, (_files.id_list(ids), vector_set.id))
+    rows = cast("list[tuple[int, bytes, str, int]]", cursor.fetchall())
+    if not rows:
+        return [], [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
+    chunks, blobs, scripts, lines = zip(*rows, strict=True)
+    return list(chunks), list(lines), list(scripts), decode(blobs, vector_set.dimensions)
+
 
 _T = TypeVar("_T")
 
@@ -154,7 +237,7 @@ class Vectors:
         # No earlier chunk waits, and a vector in use is never evicted, so the next call starts here.
         self._first_waiting = first
         if len(texts) < limit:
-            texts |= _items.missing(self._connection, self._set, limit=limit - len(texts))
+            texts |= missing_items(self._connection, self._set, limit=limit - len(texts))
         return list(texts.items())
 
     def counts(self, version: int) -> tuple[int, int]:
@@ -173,7 +256,7 @@ class Vectors:
         if self._set is None:
             return 0, 0
         if self._cached_waiting is None or self._cached_waiting[0] != version:
-            items, owners = _items.count_waiting(self._connection, self._set)
+            items, owners = count_waiting_items(self._connection, self._set)
             chunks = max(0, _files.corpus(self._connection).chunks - sum(self.counts(version)))
             self._cached_waiting = version, chunks + items, chunks + owners
         return self._cached_waiting[1:]
@@ -218,7 +301,7 @@ class Vectors:
         vector_set = self._set
         if vector_set is None or not ids:
             return [], [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
-        return _items.vectors_of_chunks(self._connection, vector_set, list(ids))
+        return item_vectors_of(self._connection, vector_set, list(ids))
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int], *, version: int) -> dict[int, float]:
         if self._set is None or not ids:
@@ -238,7 +321,7 @@ class Vectors:
 
     def stored(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
         """Return vectors of the active set by ascending key, those after a key."""
-        return _listing.stored(self._connection, self.active(), after, limit)
+        return _cache.stored(self._connection, self.active(), after, limit)
 
     def _query_engine(self, version: int, operation: Callable[[VectorEngine], _T]) -> _T:
         """Return the result of an operation of the engine. Replace an engine that fails by the exact one."""
@@ -280,9 +363,9 @@ class Vectors:
             return
         if self._engine_setting == "auto":
             self._choose_by_size()
-        if not _items.is_complete_noted(self._connection, self._set):
+        if not is_complete_noted(self._connection, self._set):
             with transaction(self._connection):
-                _items.note_complete(self._connection, self._set)
+                note_complete(self._connection, self._set)
         if self.engine == "codes" and needs_settling(self._connection, self._set):
             self._query_engine(version, lambda _: None)
 
@@ -300,5 +383,5 @@ class Vectors:
         replaced = _cache.store(self._connection, self.active(), keys, rows, now=now)
         needs_ids = _segments.exists(self._connection, self.active())
         ids = _cache.chunks_of_keys(self._connection, keys) if needs_ids else []
-        _items.note_complete(self._connection, self.active())
+        note_complete(self._connection, self.active())
         self.apply_change(_files.StoredChange(ids if replaced else [], ids))

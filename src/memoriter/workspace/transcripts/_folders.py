@@ -321,9 +321,8 @@ def _configured_folders(
                 started_in=() if everywhere else spellings,
             )
     else:
-        configured_path = (
-            user_home / path[2:] if path.startswith(("~/", "~\\")) else user_home if path == "~" else Path(path)
-        )
+        in_home = path == "~" or path.startswith(("~/", "~\\"))
+        configured_path = user_home / path[2:] if in_home else Path(path)
         absolute_path = Path(os.path.abspath(workspace / configured_path))  # noqa: PTH100 - resolving would follow the link
         cited = f"{CITED}/{absolute_path.name}" if absolute_path.name else CITED
         yield TranscriptFolder(absolute_path, cited, deep=not path.endswith(SUFFIX), configured=True)

@@ -45,7 +45,9 @@ def _parse_progress(body: bytes, service: str) -> BatchProgress:
         return BatchProgress(ended=False)
     output = _output(operation)
     file = word_of(output.get("responsesFile"))
-    outputs = (file,) if file else (_INLINE,) if _responses(output) else ()
+    outputs: tuple[str, ...] = (file,) if file else ()
+    if not file and _responses(output):
+        outputs = (_INLINE,)
     reason = "" if state.endswith("SUCCEEDED") or outputs else state
     if operation.get("error"):
         reason = error_value_text(operation["error"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memoriter.answers import objects_of, schemas_of
+from memoriter.extensions.longterm._answers import TABLES
 from memoriter.extensions.longterm.web import _acts as acts
-from memoriter.extensions.longterm.web._answers import TABLES
 from memoriter.web import OperationSet
 
 SCHEMAS = schemas_of(objects_of(TABLES))

@@ -55,14 +55,19 @@ stored | integer | rows of the database
 database | text | its place
 model | text | model of its vectors
 principal | text | whose memories they are
-openclaw | object | the `folder` of OpenClaw's table, its `memories`, and those `missing` in the note | without one
+openclaw | [OpenClawTable] | OpenClaw's table that the settings name | without one
 fragments | integer | parts of the table | if there is no database yet
 versions | integer | versions of the table | if there is no database yet
-bytes | integer | size of the table | if there is no database yet
+bytes | integer or null | size of the table; null in a bucket | if there is no database yet
 indexed | integer | rows in the vector index | if there is no database yet
 usesIndex | boolean | whether searches use it | if there is no database yet
-otherModels | list of text | other models in the database | if there are none
+otherModels | object | memories in the database with vectors of other models, by model | if there are none
 reasons | list of [Reason] | what was wrong | if nothing was
+
+OpenClawTable: The table of OpenClaw's plugin, which is only read.
+folder | text | its folder
+memories | integer | its entries with text
+missing | integer | those of them that the note does not have
 
 Rebuilt: The result of `ltm rebuild`.
 memories | integer | number of memories
