@@ -104,7 +104,7 @@ def test_the_state_reports_the_last_update(memory: QmdMemory) -> None:
         "memory-alt-main": 0,
         "memory-dir-main": 1,
     }
-    assert (state.transport, state.mode, state.binary, state.vectors) == ("spawn", "search", memory.program, None)
+    assert (state.transport, state.mode, state.binary, state.vectors) == ("spawn", "search", str(memory.program), None)
 
 
 def test_words_alone_need_no_vectors(memory: QmdMemory, qmd: ScriptedQmd) -> None:
