@@ -282,16 +282,9 @@ def key_for(
 ) -> Key | None:
     """Return the key for a service from `remote.apiKey`, `models.providers` or the service's variables, or None.
 
-    `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI.
-
-    Args:
-        vendor: the service.
-        configured: the keys in the settings.
-        environ: the environment.
-        custom_endpoint: whether the address is not the vendor's own. The variables are then ignored: their keys were
-            set for the vendor, and nobody else may receive them.
-        aliases: other names of the service in `models.providers`.
-        found: the keys of vendors that OpenClaw keeps, with their places.
+    `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI. At a
+    `custom_endpoint` the variables are ignored: their keys were set for the vendor, and nobody else may receive them.
+    `aliases` are other names in `models.providers`; `found` are the keys of vendors that OpenClaw keeps, with places.
     """
     names = () if custom_endpoint else _variables(vendor)
     sources = [
@@ -307,13 +300,7 @@ def choose_auto(*, local_model: bool, has_key: bool, bundled: bool, offline: boo
     """Return the provider that `auto` selects.
 
     A key in the environment or in `models.providers` may be meant for something else, such as the model of an agent, so
-    it never sends notes away.
-
-    Args:
-        local_model: whether `local.modelPath` is set and the file exists.
-        has_key: whether there is a key for the embeddings of notes, `memorySearch.remote.apiKey`.
-        bundled: whether the bundled model can run.
-        offline: whether nothing may leave this machine.
+    it never sends notes away: `has_key` is about `memorySearch.remote.apiKey` alone.
     """
     if local_model:
         return "local"

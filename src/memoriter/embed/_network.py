@@ -71,9 +71,7 @@ class ExchangeLimits(threading.local):
     def enforce(self, time_left: Callable[[], float], *, most_bytes: float = inf) -> Generator[None]:
         """Apply limits to all connections of this thread.
 
-        Args:
-            time_left: returns the seconds left.
-            most_bytes: maximum bytes received in total: headers, framing and body, before decompression.
+        `time_left` returns seconds; `most_bytes` counts headers, framing and body, before decompression.
         """
         previous = self._time_left, self._bytes_left
         self._time_left = time_left

@@ -125,12 +125,7 @@ export const Memoriter = async ({{ client, directory }}) => {{
 
 
 def plugin_text(command: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Return the plugin.
-
-    Args:
-        command: the program with its options, to which the plugin adds `hook` and the event.
-        environ: variables that the program needs besides those of opencode.
-    """
+    """Return the plugin that runs a command with `hook` and the event, with these variables beside opencode's."""
     return PLUGIN.format(
         first_line=FIRST_LINE,
         command=json.dumps(list(command)),

@@ -70,13 +70,9 @@ def record_removed(home: Path, files: Iterable[Path]) -> None:
 def edited_keys(
     current: Mapping[str, Any], wanted: Mapping[str, Any], superseded: Iterable[str], recorded: Installed | None
 ) -> list[str]:
-    """Return the keys of an entry that the owner has set and an installation would change.
+    """Return the keys of an entry that the owner has set and an installation would change or, if `superseded`, remove.
 
-    Args:
-        current: the entry in the file.
-        wanted: the entry to write.
-        superseded: keys that the installation would remove.
-        recorded: what memoriter wrote last; None: it wrote nothing, so the entry is the owner's.
+    `recorded` is what memoriter wrote last; None: it wrote nothing, so the entry is the owner's.
     """
     changed = {key for key in wanted if key in current and _own(key, current[key]) != _own(key, wanted[key])}
     changed |= set(superseded) & current.keys()

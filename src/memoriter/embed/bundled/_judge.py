@@ -93,14 +93,7 @@ class JudgeEngine:
         self._arrays = arrays
 
     def judge(self, question: str, heading: str, lines: Sequence[str], best: int) -> Judgement:
-        """Return whether the lines around the best one answer a question.
-
-        Args:
-            question: the question.
-            heading: the headings above the lines.
-            lines: the lines of the passage, at least one.
-            best: the line, 0-based, around which is read as much as fits.
-        """
+        """Return whether the lines around the `best` one, as many as fit, answer a question; the heading is above."""
         asked = self._ids(f"query: {question}")[: MOST_QUESTION_TOKENS - 2]
         above = self._ids(f"passage: {heading}")[:MOST_HEADING_TOKENS]
         first, read = self._around(lines, best, MOST_PASSAGE_TOKENS - len(above))

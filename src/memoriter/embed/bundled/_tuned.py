@@ -28,15 +28,9 @@ RETRIEVER, JUDGE = (Path(__file__).with_name(f"{name}.npz") for name in ("retrie
 
 
 def tuned_weights(released: Path, patch: Path, sha256: str) -> WeightFile:
-    """Return the weights of a model, in a private copy of the released file in memory. This takes about 0.1 s.
+    """Return the weights of a model, trained by a patch: a private copy of the released file in memory (about 0.1 s).
 
-    Args:
-        released: the released weight file.
-        patch: what was trained.
-        sha256: the hash of the patch.
-
-    Raises:
-        ProviderUnavailable: the patch is missing, or it is not the released one.
+    Raises ProviderUnavailable: the patch is missing, or it is not the released one.
     """
     weights = open_weights(released, writable=True)
     apply(read_patch(patch, sha256), weights)

@@ -99,14 +99,9 @@ class WeightFile:
 
 
 def open_weights(file: Path, *, writable: bool = False) -> WeightFile:
-    """Map the file and read its directory.
+    """Map the file and read its directory. If it is `writable`, changed pages are private copies.
 
-    Args:
-        file: the weight file.
-        writable: whether the tensors can be changed, in a private copy of the changed pages.
-
-    Raises:
-        ValueError: it is not a weight file.
+    Raises ValueError: it is not a weight file.
     """
     with file.open("rb") as stream:
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY if writable else mmap.ACCESS_READ)

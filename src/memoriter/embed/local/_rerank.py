@@ -69,15 +69,9 @@ class LocalReranker:
         self._engine: RankingEngine | None = None
 
     def scores(self, query: str, passages: Sequence[str], *, seconds: float) -> list[float]:
-        """Return the relevance of each passage; larger is better.
+        """Return the relevance of each passage; larger is better. The seconds do not include loading the model.
 
-        Args:
-            query: the question.
-            passages: the texts.
-            seconds: the time after which no further passage is read; loading the model does not count.
-
-        Raises:
-            EmbeddingError: the model cannot be loaded, refuses a text, or took too long.
+        Raises EmbeddingError: the model cannot be loaded, refuses a text, or took too long.
         """
         with self._lock:
             engine = self._engine = self._engine or self._load()

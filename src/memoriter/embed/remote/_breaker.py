@@ -36,13 +36,10 @@ class CircuitBreaker:
         wall: Callable[[], float],
         store: KeyValueStore | None = None,
     ) -> None:
-        """Create the breaker for a service and its keys.
+        """Create the breaker for a service and its keys. Another service, address or key starts with a closed one.
 
-        Args:
-            identity: service and address. Another service, address or key starts with a closed breaker.
-            secrets: removed from the messages of all errors, in case the service repeats them.
-            wall: returns seconds since 1970.
-            store: holds the failures; by default for this process only.
+        The secrets are removed from the messages of all errors, in case the service repeats them. `wall` returns
+        seconds since 1970; `store` holds the failures, by default for this process only.
         """
         self._secrets = secrets
         owner = _owner_of((*identity, *secrets))

@@ -157,13 +157,7 @@ def build_request(vendor: RerankVendor, query: str, passages: Sequence[str], set
 
 
 def parse_scores(body: bytes, count: int, names: Sequence[str], service: str) -> list[float]:
-    """Return the relevance of each passage, in the order of the passages.
-
-    Args:
-        body: the answer.
-        count: the number of passages.
-        names: names that the list of results may have.
-        service: the name of the service, for messages.
+    """Return the relevance of each of `count` passages, in order; the list of results may have one of `names`.
 
     Raises:
         BadScores: the answer has no finite number for some passage, two for one, or one for no passage.
@@ -219,15 +213,8 @@ class RemoteReranker:
     def scores(self, query: str, passages: Sequence[str], *, seconds: float) -> list[float]:
         """Return the relevance of each passage; larger is better, and the scale is the vendor's.
 
-        Secrets are masked before anything is sent.
-
-        Args:
-            query: the question.
-            passages: texts of at least one character.
-            seconds: the time limit for everything.
-
-        Raises:
-            EmbeddingError: the service failed or is not contacted now; nothing is known of any passage.
+        Secrets are masked before anything is sent. Raises EmbeddingError: the service failed or is not contacted now;
+        nothing is known of any passage.
         """
         from memoriter.masking import mask_outgoing
 

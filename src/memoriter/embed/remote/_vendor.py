@@ -228,11 +228,7 @@ def open_model(name: str) -> RemoteModel | None:
 
 
 def background_of(vectors: NDArray[np.float32]) -> tuple[float, float]:
-    """Return the mean and standard deviation of the cosine of two unrelated texts.
-
-    Args:
-        vectors: rows of unit length, one for each text of the probe.
-    """
+    """Return the mean and standard deviation of the cosine of two unrelated texts, from vectors of unit length."""
     import numpy as np
 
     above = np.triu_indices(len(vectors), 1)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import iso_time, json_of
-from memoriter.errors import MemoriterError, UsageError, WriteConflict
+from memoriter.errors import MemoriterError, UsageError
 from memoriter.extensions.longterm._answers import TABLES
 from memoriter.extensions.longterm._candidates import (
     EXPIRY_DAYS,
@@ -21,6 +21,7 @@ from memoriter.extensions.longterm._candidates import (
     without_expired,
 )
 from memoriter.extensions.longterm._item import clean_text
+from memoriter.extensions.longterm._note import repeated
 from memoriter.extensions.longterm._records import CATEGORIES, Span, is_memory_id
 from memoriter.ids import bytes_hash
 from memoriter.masking import mask
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from memoriter.extensions.longterm._results import LongTermForgotten, Stored
     from memoriter.workspace import Workspace
 
-TRIES = 5
-"""Attempts to write while other programs change the note."""
 SHORTEST_ID = 4
 """Characters of an id that are enough, if no other candidate begins with them."""
 LONGEST_TEXT = 10_000
@@ -247,19 +246,15 @@ class InboxFile:
     def _change(self, change: Callable[[Inbox], Inbox]) -> None:
         """Write the inbox that `change` returns; if somebody else writes at the same time, apply it to their text."""
         now = round(self._wall(), 3)
-        for number in range(TRIES):
+
+        def write() -> None:
             old, text, authors, expected = self._read(now)
             new = change(without_expired(old, now, self.days))
-            if new == old:
-                return
-            try:
+            if new != old:
                 edited = edited_inbox(text, new, now=now, own=self._recorded(), authors=authors)
                 self._workspace.replace(PATH, edited, expected=expected)
-            except WriteConflict:
-                if number == TRIES - 1:
-                    raise
-            else:
-                return
+
+        repeated(write)
 
 
 def inbox_of(memories: LongTermMemories) -> InboxFile:

@@ -8,8 +8,9 @@ An item without a comment is a memory that the owner wrote by hand. `_item.py` h
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from memoriter.errors import WriteConflict
@@ -40,9 +41,9 @@ HEADER = """\
 
 """
 _COMMENT_NAME = "memory"
-
 TRIES = 5
 """Attempts to write while other programs change the note."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,20 +198,23 @@ class NoteFile:
 
         Raises WriteError: the note is unchanged.
         """
-        for number in range(TRIES):
+
+        def write() -> int:
             content, entries = self.parsed()
-            count = sum(entry.memory.id in changes for entry in entries)
-            if not count:
-                return 0
-            try:
+            if count := sum(entry.memory.id in changes for entry in entries):
                 text = edited_note(decoded(content), entries, changes)
                 self._workspace.replace(PATH, text, expected=bytes_hash(content))
-            except WriteConflict:
-                if number == TRIES - 1:
-                    raise
-            else:
-                return count
-        return 0
+            return count
+
+        return repeated(write)
+
+
+def repeated(write: Callable[[], T]) -> T:
+    """Return the result of a write of a note, begun anew while somebody else writes it, too. Raises WriteConflict."""
+    for _ in range(TRIES - 1):
+        with suppress(WriteConflict):
+            return write()
+    return write()
 
 
 def decoded(content: bytes) -> str:

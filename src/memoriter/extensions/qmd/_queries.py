@@ -158,7 +158,7 @@ def any_word_search(text: str) -> Search:
     return Search("typed", "", "any_word", word_lines(text))
 
 
-def arguments_of(search: Search, *, reranks: bool = True) -> list[str]:
+def arguments_of(search: Search) -> list[str]:
     """Return the arguments of the program for a search.
 
     Every option is before `--`, because a query that starts with `-` would be read as one. Typed queries need
@@ -170,7 +170,7 @@ def arguments_of(search: Search, *, reranks: bool = True) -> list[str]:
         return [search.command, *common, *collections, "--", search.text]
     document = [f"intent: {search.intent}"] if search.intent else []
     document += [f"{line.type}: {line.text}" for line in search.lines]
-    return ["query", *common, *(["--no-rerank"] if reranks else []), "--", "\n".join(document)]
+    return ["query", *common, "--no-rerank", "--", "\n".join(document)]
 
 
 def request_of(search: Search) -> dict[str, Any]:

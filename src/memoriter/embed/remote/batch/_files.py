@@ -56,11 +56,7 @@ def file_batch_api(
 ) -> BatchApi:
     """Return the interface of a vendor that takes a file of requests and returns a file of responses, as OpenAI does.
 
-    Args:
-        vendor: the vendor.
-        most_inputs: the maximum number of texts of one job.
-        line: returns one line of the file for a key, a text and the settings.
-        job: returns the job's body for the id of the uploaded file and the settings.
+    `line` returns one line of the file for a key, a text and the settings, `job` the body for the uploaded file's id.
     """
 
     def url(settings: RemoteSettings, path: str) -> str:
