@@ -192,6 +192,22 @@ def test_what_is_no_entry_is_not_deleted(memory: Memory, citation: str) -> None:
     assert memory.read("MEMORY.md").text == before
 
 
+@pytest.mark.parametrize(
+    ("method", "arguments", "name"),
+    [
+        ("start", {"max_chars": "5"}, "max_chars"),
+        ("start", {"renew": "yes"}, "renew"),
+        ("recall", {"prompt": None}, "prompt"),
+        ("recall", {"prompt": "tea", "seconds": "1"}, "seconds"),
+        ("end_turn", {"messages": "tea"}, "messages"),
+        ("end_turn", {"messages": [{"role": "user", "content": "tea"}]}, "messages"),
+    ],
+)
+def test_a_session_names_a_wrong_argument(memory: Memory, method: str, arguments: dict[str, Any], name: str) -> None:
+    with pytest.raises(UsageError, match=f"The value of {name} is"):
+        getattr(memory.session("s"), method)(**arguments)
+
+
 def test_every_answer_is_json_with_the_names_of_its_fields(memory: Memory) -> None:
     result = memory.search("tea", on="any", explain=True)
     values = json.loads(json.dumps(result.to_dict()))

@@ -1,4 +1,4 @@
-"""What programs may pass to the methods of `Memory`: a wrong argument is an error that names it."""
+"""What programs may pass to the methods of `Memory` and of a session: a wrong argument is an error that names it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_O = TypeVar("_O")
 _S = TypeVar("_S", bound="Closable")
 _SHOWN = 200
 
@@ -39,6 +40,19 @@ def checked(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_
         if this.closed:
             message = f"The memory is closed: {method.__qualname__} cannot be called."
             raise UsageError(message, remedy="Open it again with Memory.open.")
+        check_arguments(method, args, kwargs)
+        return method(this, *args, **kwargs)
+
+    return call
+
+
+def with_checked_arguments(
+    method: Callable[Concatenate[_O, _P], _T],
+) -> Callable[Concatenate[_O, _P], _T]:
+    """Return a method that raises UsageError for a wrong argument."""
+
+    @wraps(method)
+    def call(this: _O, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         check_arguments(method, args, kwargs)
         return method(this, *args, **kwargs)
 
@@ -139,6 +153,16 @@ def _is_change(value: object) -> bool:
     return hasattr(value, "id") and hasattr(value, "hunks")
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _are_messages(value: Any) -> bool:
+    return isinstance(value, Collection) and all(
+        hasattr(each, "role") and hasattr(each, "text") for each in cast("Collection[object]", value)
+    )
+
+
 def _is_event(value: object) -> bool:
     return hasattr(value, "is_set") and hasattr(value, "wait")
 
@@ -164,7 +188,11 @@ RULES: dict[str, Rule] = FILTERS | {
     **dict.fromkeys(("query", "citation", "text", "origin", "match", "session", "key", "agent"), _TEXT),
     **dict.fromkeys(("identifier", "token"), _TEXT),
     **dict.fromkeys(("explain", "update", "operators", "force", "vectors", "unused", "damaged"), _FLAG),
-    **dict.fromkeys(("again", "deep", "writable", "project", "dry_run"), _FLAG),
+    **dict.fromkeys(("again", "deep", "writable", "project", "renew", "index", "success", "dry_run"), _FLAG),
+    **dict.fromkeys(("prompt", "conversation"), _TEXT),
+    "max_chars": _whole(0),
+    "seconds": ("a number", _is_number),
+    "messages": ('a list of messages, such as Message("user", "…")', _are_messages),
     **dict.fromkeys(("progress", "on_event"), _FUNCTION),
     "deadline_ms": _whole(1, 86_400_000),
     "start": _whole(1),
@@ -179,4 +207,4 @@ RULES: dict[str, Rule] = FILTERS | {
     "change": ("a change, as history returns it", _is_change),
     "stop": ("a threading.Event", _is_event),
 }
-"""What is allowed for each argument of the methods of `Memory`."""
+"""What is allowed for each argument of the methods of `Memory` and of a session."""

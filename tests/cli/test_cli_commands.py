@@ -325,6 +325,9 @@ def test_config_check_and_set_refuse_a_time_zone_that_means_nothing(program: Pro
     [
         ("Mars/Olympus", 1),
         (":Nowhere", 1),
+        ("Foo/Bar2", 1),
+        (":/etc/passwd", 1),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", 0),
         ("Europe/Berlin", 0),
         (":Asia/Seoul", 0),
         ("EST5EDT", 0),

@@ -359,3 +359,28 @@ def test_remember_puts_an_entry_below_a_heading(program: Program) -> None:
     text = (program.workspace / "MEMORY.md").read_text(encoding="utf-8")
     assert text == "# Lists\n\n## Groceries\n\n- Tea.\n- Milk.\n\n## Repairs\n"
     assert program("remember", "--section", "##", "Milk.").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["## 1. Groceries", "## 2.1 Groceries", "## Groceries #shop", "## Groceries {#food}", "## **Groceries** ##"],
+)
+def test_a_section_has_a_number_tags_or_an_id_beside_its_name(program: Program, heading: str) -> None:
+    write(program, "MEMORY.md", f"{heading}\n\n- Tea.\n\n## Groceries of June\n")
+    assert program("remember", "--to", "long-term", "--section", "groceries", "Milk.").exit_code == 0
+    text = (program.workspace / "MEMORY.md").read_text(encoding="utf-8")
+    assert text == f"{heading}\n\n- Tea.\n- Milk.\n\n## Groceries of June\n"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252"])
+def test_a_note_in_another_encoding_loses_nothing(program: Program, encoding: str) -> None:
+    content = "## Groceries\n\n- Käse.\n".encode(encoding)
+    note = program.workspace / "MEMORY.md"
+    note.write_bytes(content)
+    refused = program("remember", "--to", "long-term", "--section", "Groceries", "Milk.")
+    assert (refused.exit_code, note.read_bytes()) == (1, content)
+    assert "has bytes that are not UTF-8" in refused.err
+    added = program("remember", "--to", "long-term", "Milk.")
+    assert added.exit_code == (encoding == "utf-16")
+    assert note.read_bytes().startswith(content)
+    assert encoding != "utf-16" or note.read_bytes() == content

@@ -14,6 +14,7 @@ from memoriter.agent._recall import MarkdownRecall, RecallAnswer, RecallPassage,
 from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
 from memoriter.agent.capture import Capturing
 from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult, to_diagnostic
+from memoriter.arguments import with_checked_arguments
 from memoriter.environment import local_time, zone_is_known
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.types import Diagnostic
@@ -131,6 +132,7 @@ class Session:
         """The current time, in the user's time zone."""
         return local_time(self._env.wall(), self._env.zone)
 
+    @with_checked_arguments
     def start(self, *, renew: bool = False, max_chars: int | None = None, index: bool = True) -> Context:
         """Return the context for the model; it keeps the same bytes as long as the session lasts.
 
@@ -187,6 +189,7 @@ class Session:
         except (MemoriterError, OSError) as error:
             return (to_diagnostic(error),)
 
+    @with_checked_arguments
     def recall(
         self, prompt: str, *, max_chars: int | None = None, conversation: str = "", seconds: float | None = None
     ) -> HookResult:
@@ -266,6 +269,7 @@ class Session:
             self._snapshots.begin_turn(self.key, self.audience, "")
         return (Message("user", snapshot.prompt),)
 
+    @with_checked_arguments
     def end_turn(self, messages: Sequence[Message], *, success: bool = True) -> tuple[Diagnostic, ...]:
         """Deliver the messages of a turn to listeners, such as those that capture."""
         return self.capture(messages, success=success).reasons

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -199,6 +200,8 @@ def check() -> None:
         screen.note(((f"Without effect here: {', '.join(configuration.ignored)}", "dim"),))
 
 
+_ZONE_RULE = re.compile(r"(?:[A-Za-z]{3,}|<[A-Za-z\d+-]{3,}>)[+-]?\d{1,2}(?::\d\d){0,2}.*")
+"""A rule such as `EST5EDT`, or the beginning of one with the days of daylight saving time."""
 TIME_ZONE = ("agents", "defaults", "userTimezone")
 
 
@@ -210,10 +213,18 @@ def _check_time_zones(configuration: Configuration, env: Environment) -> None:
     if zone and not zone_is_known(zone):
         raise _unknown_zone(f"{configuration.origin(TIME_ZONE)}: {'.'.join(TIME_ZONE)}", zone)
     name = env.environ.get("TZ", "").removeprefix(":")
-    # A rule such as EST5EDT is no name; for a name that is not known, the system uses UTC.
-    is_name = name and not name.startswith("/") and not any(letter.isdigit() for letter in name)
-    if is_name and not zone_is_known(name):
+    # For what is neither a name, a file of a time zone nor a rule, the system uses UTC.
+    is_other = _is_zone_file(name) if name.startswith("/") else _ZONE_RULE.fullmatch(name)
+    if name and not is_other and not zone_is_known(name):
         raise _unknown_zone("TZ", name)
+
+
+def _is_zone_file(path: str) -> bool:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) == b"TZif"
+    except OSError:
+        return False
 
 
 def _unknown_zone(place: str, zone: str) -> ConfigError:

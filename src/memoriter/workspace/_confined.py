@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoriter.errors import PathRefused, sentence
+from memoriter.errors import PathRefused, WriteError, sentence
 from memoriter.ids import normalize
 from memoriter.plain_file import BY_DESCRIPTOR
 from memoriter.types import Source
@@ -65,6 +65,12 @@ def path_refused(path: str, why: str) -> PathRefused:
         f"The path {shortened!r} is refused: {sentence(why)}",
         remedy="Name a Markdown file of the memory, as it is cited.",
     )
+
+
+def not_utf8(path: str) -> WriteError:
+    """Return the error for a note in another encoding, which a change of its text would damage."""
+    message = f"{path!r} has bytes that are not UTF-8, so that nothing was written: the change would damage them."
+    return WriteError(message, remedy="Save it as UTF-8, in an editor or with iconv.")
 
 
 def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:

@@ -21,6 +21,7 @@ from memoriter.workspace._confined import (
     decode,
     find_normalized,
     is_utf8,
+    not_utf8,
     path_refused,
     read_bytes,
     source_at,
@@ -459,13 +460,17 @@ class Workspace:
         Raises:
             PathRefused: the path is not one of the memory's files, or leads through a link.
             WriteConflict: the content does not match `expected`; the note is unchanged.
-            WriteError: the note could not be written; it is unchanged.
+            WriteError: the note could not be written, or has bytes that are not UTF-8 and that a `str` cannot keep; it
+                is unchanged.
         """
         from memoriter.workspace.writing import replace as replace_file
 
         place = self._place_to_write(path)
         if isinstance(text, str) and expected is not None:
-            text = _as_in(self.content(path) or b"", text)
+            content = self.content(path) or b""
+            if not is_utf8(content):
+                raise not_utf8(place.cited)
+            text = _as_in(content, text)
         replace_file(place, text, expected=expected, record=self._record(place, "replace", of))
         if self._writers is not None:
             self._writers.keep(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from memoriter.folding import fold_name
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from memoriter.workspace.chunking import Block
 
 
+_EXTRAS = re.compile(r"^\d+(?:\.\d+)*[.)]?\s+(?=\D)|(?:\s+(?:#[\w/-]+|\{#[^{}]*\}))+$")
+"""A number before a heading, and tags and an id after it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """The lines of a section, from 0: its heading, and the place below what it holds before the next heading."""
@@ -22,18 +27,24 @@ class Section:
 
 
 def find_section(lines: Sequence[str], title: str) -> Section | None:
-    """Return the first section with this heading, or None. What is in a fence is no heading."""
+    """Return the first section with this heading, or else with a number before it or tags and an id after it, or None.
+
+    What is in a fence is no heading.
+    """
     from memoriter.workspace.chunking import plain_title, scan_blocks
 
     wanted = fold_name(title)
     headings: list[Block] = [block for block in scan_blocks(lines) if block.kind == "heading"]
-    for at, heading in enumerate(headings):
-        if fold_name(plain_title(heading.title)) == wanted:
-            end = headings[at + 1].start if at + 1 < len(headings) else len(lines)
-            while end > heading.end and not lines[end - 1].strip():
-                end -= 1
-            return Section(heading.start, end)
-    return None
+    names = [plain_title(heading.title) for heading in headings]
+    bare = [_EXTRAS.sub("", name) for name in names]
+    folded = [fold_name(name) for name in (*names, *bare)]
+    if wanted not in folded:
+        return None
+    at = folded.index(wanted) % len(headings)
+    end = headings[at + 1].start if at + 1 < len(headings) else len(lines)
+    while end > headings[at].end and not lines[end - 1].strip():
+        end -= 1
+    return Section(headings[at].start, end)
 
 
 def with_entry(lines: Sequence[str], section: Section, entry: str) -> tuple[list[str], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, has_crlf, note_bytes
 from memoriter.permissions import check_writable
-from memoriter.workspace._confined import path_refused
+from memoriter.workspace._confined import not_utf8, path_refused
 from memoriter.workspace._paths import ReadablePath, new_path_fault
 from memoriter.workspace.writing._entry import Addition, Appended, Existing
 from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
@@ -70,7 +71,8 @@ def append(
         The lines that were written.
 
     Raises:
-        WriteError: nothing was written: no text, no space, no permission, or the file would become too large.
+        WriteError: nothing was written: no text, no space, no permission, a file in UTF-16, or one that would become too
+            large.
         PathRefused: the file is a link, a folder or a device.
     """
     place = _to_place(file)
@@ -84,6 +86,8 @@ def append(
         with open_locked(folder, name, os.O_RDWR | os.O_APPEND, make=True) as descriptor:
             _check_size(place, os.fstat(descriptor).st_size, limit)
             before = read_all(descriptor)
+            if before.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise not_utf8(name)
             addition = _with_end(text) if isinstance(text, str) else text(before)
             if isinstance(addition, Existing):
                 return Appended(_path(place), addition.start_line, addition.end_line, existing=True)
