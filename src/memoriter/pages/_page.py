@@ -70,6 +70,15 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceLink:
+    """A workspace of the server that a person can switch to."""
+
+    name: str
+    address: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """What all requests of a server share."""
 
@@ -77,6 +86,8 @@ class Site:
     runner: OperationRunner
     templates: Templates
     library: Library
+    workspaces: Callable[[Caller], Sequence[WorkspaceLink]]
+    """Returns the workspaces of the server that a caller may reach; empty: it has only one."""
 
 
 class Visit:
@@ -89,6 +100,7 @@ class Visit:
         """All pages."""
         self.library = site.library
         """What the pages know of the notes between two requests."""
+        self._site_workspaces = site.workspaces
         self._runner = site.runner
         self._templates = site.templates
 
@@ -101,6 +113,12 @@ class Visit:
     def fragment(self) -> str:
         """The id of the element that a script will replace; empty: a browser loads the whole page."""
         return self.request.headers.get(FRAGMENT, "")
+
+    @property
+    def workspaces(self) -> Sequence[WorkspaceLink]:
+        """The workspaces that the caller can switch to, with the present one; empty: there is only one."""
+        found = self._site_workspaces(self.caller)
+        return found if len(found) > 1 else ()
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the address, without white space around it; empty if it is missing."""
