@@ -39,3 +39,24 @@ def test_a_person_switches_between_the_workspaces_of_a_server(browser: Browser, 
         assert "4711" not in tab.text("main")
         tab.go("/notes?path=MEMORY.md")
         tab.expect_text("article", "8150")
+
+
+def test_what_was_typed_on_a_page_of_other_notes_is_not_written_into_these(browser: Browser, tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path, {"MEMORY.md": "# Mine\n"})
+    env.configure(provider="none")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    with serving(env, "--also", str(shared), "--no-watch") as server, opened(browser, server, server.link) as tab:
+        tab.may_fail = True
+        tab.go("/notes?path=MEMORY.md")
+        tab.page.keyboard.press("n")
+        tab.page.fill("#entry", "My salary is secret.")
+        tab.page.context.request.get(f"{server.url}/w/shared/")  # as another tab does
+        tab.page.get_by_role("button", name="Add", exact=True).click()
+        tab.expect_text("[role=alert]", "This browser has switched to the notes 'shared' since")
+        assert tab.page.locator("#entry").input_value() == "My salary is secret."
+        assert [*shared.rglob("*.md")] == []
+        tab.page.context.request.get(f"{server.url}/w/notes/")
+        tab.page.get_by_role("button", name="Add", exact=True).click()
+        tab.expect_text("article", "My salary is secret.")
+    assert [*shared.rglob("*.md")] == []

@@ -109,9 +109,7 @@ def test_sessions_of_two_persons_never_see_each_others_notes(server: Serving, to
             assert not [text for text in texts if WORDS[hidden] in text]
 
 
-def test_mcp_answers_for_the_workspace_of_the_address_or_of_the_token(
-    server: Serving, tokens: dict[str, str]
-) -> None:
+def test_mcp_answers_for_the_workspace_of_the_address_or_of_the_token(server: Serving, tokens: dict[str, str]) -> None:
     with ApiClient(server.url, tokens["ben"]) as ben:
         assert "boomerang" in searched(ben, "/mcp")
         assert "sailboat" in searched(ben, "/w/shared/mcp")
