@@ -561,6 +561,7 @@ name | text | the name
 scope | text | `metrics`, `read`, `write` or `admin`
 principal | text | the principal; may be empty
 workspace | text | absolute path of the only workspace whose server accepts it | if any server does
+also | list of text | absolute paths of further workspaces | if there are none
 expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if it does not end
 token | text | the token, which is printed only once
 
@@ -572,6 +573,7 @@ expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if it does no
 lastUsedAt | text | ISO 8601, UTC; within a minute | if no server has accepted it yet
 principal | text | the principal | if it has none
 workspace | text | absolute path of the only workspace whose server accepts it | if any server does
+also | list of text | absolute paths of further workspaces | if there are none
 perSecond | number | requests per second over a longer time
 atOnce | integer or null | requests that run at the same time; null: any number
 bytesPerMinute | integer or null | bytes of requests and answers per minute; null: any number

@@ -4,8 +4,8 @@ from memoriter.access._browser import CONSENT_PATH, DEVICE_PATH, OPEN_PATH, SIGN
 from memoriter.access._caller import Caller, caller_of, is_still_known, known_caller
 from memoriter.access._form_page import FormTooLong, form_page, read_form, sign_in_page
 from memoriter.access._identity import Authenticator, authenticator_of
-from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached
-from memoriter.access._origins import Origins, is_local
+from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached, with_safe_headers
+from memoriter.access._origins import Origins, header_of, is_local
 from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
@@ -40,6 +40,7 @@ __all__ = [
     "authenticator_of",
     "caller_of",
     "form_page",
+    "header_of",
     "is_local",
     "is_still_known",
     "known_caller",
@@ -50,4 +51,5 @@ __all__ = [
     "read_form",
     "sign_in_page",
     "small_page",
+    "with_safe_headers",
 ]

@@ -32,8 +32,8 @@ class Caller:
     """How the caller has identified itself: by a token, by a session of a browser, or as a command of this user."""
     principal: str = ""
     """Whose long-term memories the caller may reach; empty: those of the server, whoever they belong to."""
-    workspace: str = ""
-    """The only workspace that the caller may reach; empty: that of the server, whichever it is."""
+    workspaces: tuple[str, ...] = ()
+    """The only workspaces that the caller may reach; empty: that of the server, or the first one of several."""
     limits: Limits | None = None
     """What the caller may use of the server; None: as the owner."""
     digest: str = ""

@@ -114,7 +114,7 @@ class Authenticator:
             found.name,
             found.scope,
             principal=found.principal,
-            workspace=found.workspace,
+            workspaces=found.workspaces,
             limits=found.limits,
             digest=found.digest,
         )

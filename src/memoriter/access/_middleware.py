@@ -75,6 +75,8 @@ class ServedMemory:
     """Whose long-term memories it has; empty: those of this folder of notes alone."""
     workspace: str = ""
     """The absolute path of its folder of notes, with symbolic links resolved."""
+    only_named: bool = False
+    """Whether tokens have to name its workspace, because it is a further one of a server that has several."""
 
 
 class AccessMiddleware:
@@ -190,7 +192,8 @@ class AccessMiddleware:
             message = f"The token {caller.name!r} is for the memories of {caller.principal!r}, and not for this server."
             remedy = "Connect to a server whose plugins.entries.memory-lancedb.config.principal is the same."
             return problem_response(403, "principal", message, remedy)
-        if caller.workspace and caller.workspace != self._served.workspace:
+        is_named = self._served.workspace in caller.workspaces if caller.workspaces else not self._served.only_named
+        if caller.digest and not is_named:
             # Neither workspace is named: the caller need not know where the owner keeps notes.
             message = f"The token {caller.name!r} is for another workspace, and not for that of this server."
             remedy = "Connect to the server of that workspace, or ask its owner for a token of this one."

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,16 +23,18 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.access import BrowserSessions
+    from memoriter.access import BrowserSessions, Caller, Run
     from memoriter.cli._render import Screen
     from memoriter.discovery import Announcement, Token
     from memoriter.environment import Environment
+    from memoriter.mcp_server import AppOptions, CommandWork
     from memoriter.memory import Memory
     from memoriter.monitoring import Supervisor
     from memoriter.types import Diagnostic
-    from memoriter.watch import WatchEvent
+    from memoriter.watch import WatchEvent, Watching
+    from memoriter.web import Events
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
 """Wildcard addresses, with the loopback address that reaches each of them from this machine."""
@@ -41,6 +44,7 @@ DRAIN_SECONDS = 1.5
 
 @click.command(cls=Command, name="serve")
 @address_options("The address to listen on.")
+@click.option("--also", metavar="FOLDER", multiple=True, help="Serve this workspace too, for the tokens that name it.")
 @click.option("--no-watch", is_flag=True, help="Do not index notes while they change; each search still does.")
 @click.option("--link", is_flag=True, help="Print a new link of the server that runs already, and end.")
 @click.option(
@@ -64,6 +68,7 @@ def serve_command(
     allow_host: tuple[str, ...],
     token_file: str | None,
     tls: str | None,
+    also: tuple[str, ...],
     no_watch: bool,
     link: bool,
     trusted_proxy: tuple[str, ...],
@@ -74,14 +79,17 @@ def serve_command(
 
         memoriter serve
         memoriter serve -w ~/notes --port 0 &
+        memoriter serve -w ~/anna --also ~/ben --also ~/shared
         memoriter serve --link
         curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/api/v1/status
 
     With this server, the hooks of coding agents and memoriter search are faster. They find it without any setting,
-    unless MEMORITER_SERVER is "off". MCP clients connect to /mcp, as with memoriter mcp --http. The server serves one
-    workspace, and indexes its notes while they change, as memoriter watch does. Requests must contain the token that
-    memoriter token prints; hooks and searches authenticate themselves without it. The server prints a
-    link, which opens its web pages in a browser on this machine, once, within ten minutes. Programs use /api/v1.
+    unless MEMORITER_SERVER is "off". MCP clients connect to /mcp, as with memoriter mcp --http. The server indexes the
+    notes while they change, as memoriter watch does. With --also, it serves further workspaces, for you and for those
+    whose token names them: a token without a workspace reaches only the first, which is also that of hooks and
+    searches. The pages have a switch, and programs use /w/NAME/mcp and /w/NAME/api/v1. Requests must contain the
+    token that memoriter token prints; hooks and searches authenticate themselves without it. The server prints a link,
+    which opens its web pages in a browser on this machine, once, within ten minutes. Programs use /api/v1.
     Ctrl-C or SIGTERM stops the server: it finishes the requests that run, and a second signal ends it at once. Hooks
     and searches also work without it. Supervisors read /healthz and /readyz, and Prometheus reads /metrics. It needs
     the extra serve. Next: memoriter install --help.
@@ -102,6 +110,7 @@ def serve_command(
     token = load_token(env, options.screen, token_file)
     offer_trust(options)
     memory = options.show_egress_notice(options.open_memory(spare=False, by_person=False))
+    others = tuple(_open_other(replace(options, workspace=each)) for each in also)
     from memoriter.access import BrowserSessions
     from memoriter.mcp_server import listen
 
@@ -112,9 +121,16 @@ def serve_command(
     sessions = BrowserSessions(env.monotonic, listening.getsockname()[1])
     addresses = addresses_of(names, listening.getsockname()[1], encrypted=tls == "proxy" or host in THIS_MACHINE)
     run = _ServerRun(
-        options, env, memory, listening, host, names, watch, token, sessions, exposure, proxies, drain, addresses
+        *(options, env, memory, others, listening, host, names, watch, token, sessions),
+        *(exposure, proxies, drain, addresses),
     )
     run.run()
+
+
+def _open_other(options: GlobalOptions) -> Memory:
+    """Open a further workspace. Raises ConfigError and WorkspaceNotFound."""
+    offer_trust(options)
+    return options.show_egress_notice(options.open_memory(spare=False, by_person=False))
 
 
 def addresses_of(names: Sequence[str], port: int, *, encrypted: bool) -> Sequence[str]:
@@ -167,6 +183,8 @@ class _ServerRun:
     options: GlobalOptions
     env: Environment
     memory: Memory
+    others: tuple[Memory, ...]
+    """Those of further workspaces."""
     listening: socket.socket
     host: str
     names: tuple[str, ...]
@@ -188,9 +206,9 @@ class _ServerRun:
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""
         from memoriter.discovery import LiveToken, LiveTokens, announce_again, folder_of, open_socket, unregister
-        from memoriter.mcp_server import OAuth, serve, serve_app, served_by
+        from memoriter.mcp_server import OAuth, serve, serve_app, serve_workspaces, served_by, served_workspaces
         from memoriter.monitoring import PROBES, ServerMetrics, Supervisor, with_monitoring
-        from memoriter.pages import Library, server_routes
+        from memoriter.pages import Library, WorkspaceLink, server_routes
         from memoriter.startup import start_in_background
         from memoriter.web import Events, IndexChanges
 
@@ -206,33 +224,55 @@ class _ServerRun:
         # A client on this machine may use another host name than the one that the server listens on.
         host = server.url.removeprefix("http://").rpartition(":")[0]
         hosts = (*self.names, host)
-        events = Events()
         # Programs on other machines connect by a name with TLS, and those on this machine without.
         encrypted = [address for address in self.addresses if address.startswith("https:")]
         url = next(iter(encrypted), server.url if is_local_url(server.url) else "")
-        library = Library()
-        metrics = ServerMetrics(streams=lambda: events.open)
+        memories = (self.memory, *self.others)
+        events = [Events() for _ in memories]
+        libraries = [Library() for _ in memories]
+        metrics = ServerMetrics(streams=lambda: sum(each.open for each in events))
         supervisor = Supervisor(self.env.environ)
         self.memory.on_search = metrics.searched
-        app = serve_app(
-            self.memory,
-            token=LiveToken(self.token),
-            tickets=folder,
-            hosts=hosts,
-            commands={"search": self.search, "link": lambda _memory, _request: self.new_link(server)},
-            tokens=LiveTokens(self.env.home, self.env.wall),
-            sessions=self.sessions,
-            more=with_monitoring(
-                lambda run: server_routes(run, events, self.sessions, self.addresses, library), metrics
-            ),
-            probes=PROBES,
-            oauth=OAuth(self.env.home, url, served_by(self.memory), self.env.wall) if url else None,
-            observers=[metrics.request_answered],
-        )
+        workspaces = served_workspaces([served_by(memory).workspace for memory in memories])
 
-        def on_event(event: WatchEvent) -> None:
-            self.show_event(event)
-            events.watched(event)
+        def links(at: int, caller: Caller) -> Sequence[WorkspaceLink]:
+            reachable = [each for each in workspaces if each.is_open_to(caller)]
+            return [WorkspaceLink(each.name, each.address, each is workspaces[at]) for each in reachable]
+
+        def options_of(at: int) -> AppOptions:
+            def more(run: Run) -> Any:
+                return server_routes(
+                    run,
+                    events[at],
+                    self.sessions,
+                    self.addresses,
+                    library=libraries[at],
+                    workspaces=partial(links, at),
+                )
+
+            return {
+                "token": LiveToken(self.token),
+                "tickets": folder,
+                "hosts": hosts,
+                "tokens": LiveTokens(self.env.home, self.env.wall),
+                "sessions": self.sessions,
+                "more": with_monitoring(more, metrics),
+                "probes": PROBES,
+                "observers": [metrics.request_answered],
+                "only_named": at > 0,
+            }
+
+        oauth = OAuth(self.env.home, url, served_by(self.memory), self.env.wall) if url else None
+        commands_of: Mapping[str, CommandWork] = {
+            "search": self.search,
+            "link": lambda _memory, _request: self.new_link(server),
+        }
+        first: AppOptions = {**options_of(0), "commands": commands_of, "oauth": oauth}
+        app = (
+            serve_workspaces(workspaces, memories, [first, *map(options_of, range(1, len(memories)))])
+            if self.others
+            else serve_app(self.memory, **first)
+        )
 
         def on_reload(only_plugins: bool) -> None:
             nonlocal server
@@ -240,19 +280,25 @@ class _ServerRun:
                 server = announce_again(folder, server, self.announcement(place))
 
         self.memory.on_reload.append(on_reload)
-        start_in_background(self.memory)
-        library.fill_in_background(self.memory)
-        with self.memory.watching(on_event) if self.watch else nullcontext() as watching:
-            IndexChanges(self.memory.backend, events, at_work=lambda: watching is not None and watching.busy)
+        with ExitStack() as watched:
+            watching: list[Watching] = []
+            for memory, its_events, library in zip(memories, events, libraries, strict=True):
+                start_in_background(memory)
+                library.fill_in_background(memory)
+                watch = watched.enter_context(memory.watching(self.on_event(its_events))) if self.watch else None
+                watching += [watch] if watch else []
+                IndexChanges(memory.backend, its_events, at_work=lambda watch=watch: watch is not None and watch.busy)
 
             def draining() -> None:
                 supervisor.stopping()
-                events.close()
+                for each in events:
+                    each.close()
 
             def ending() -> None:
-                self.memory.stop()
-                if watching is not None:
-                    watching.stop()
+                for memory in memories:
+                    memory.stop()
+                for each in watching:
+                    each.stop()
 
             try:
                 serve(
@@ -268,6 +314,15 @@ class _ServerRun:
                 )
             finally:
                 unregister(folder, server)
+
+    def on_event(self, events: Events) -> Callable[[WatchEvent], None]:
+        """Return what is done with an event of the watcher of a workspace."""
+
+        def pass_on(event: WatchEvent) -> None:
+            self.show_event(event)
+            events.watched(event)
+
+        return pass_on
 
     def search(self, memory: Memory, request: bytes) -> bytes:
         """Return the reply to a `memoriter search` of another process. Raises Declined."""

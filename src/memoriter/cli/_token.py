@@ -10,6 +10,7 @@ from memoriter.api_json import iso_time
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from memoriter.discovery import Scope, ScopedToken
@@ -62,6 +63,7 @@ def token_command(context: click.Context, *, renew: bool) -> None:
     show_default=True,
     help="metrics; read; write, which includes read; or admin, which allows all that you may do.",
 )
+@click.option("--also", metavar="FOLDER", multiple=True, help="With -w: accepted for this workspace too.")
 @click.option("--principal", metavar="NAME", default="", help="Accepted only by servers with this one's memories.")
 @click.option("--expires", metavar="DAY", default="", help="The last day on which servers accept it, or 30d from now.")
 @click.option(
@@ -89,7 +91,15 @@ def token_command(context: click.Context, *, renew: bool) -> None:
     help="Megabytes (2^20 bytes) of requests and answers per minute.",
 )
 def create(
-    *, name: str, scope: Scope, principal: str, expires: str, per_second: float, at_once: int, mb_per_minute: int
+    *,
+    name: str,
+    scope: Scope,
+    also: tuple[str, ...],
+    principal: str,
+    expires: str,
+    per_second: float,
+    at_once: int,
+    mb_per_minute: int,
 ) -> None:
     """Make a token for one client, and print it once.
 
@@ -99,9 +109,10 @@ def create(
         memoriter token create prometheus --scope metrics
 
     memoriter stores only its hash, so it cannot be printed again. Servers that run accept it at once. What a client
-    with the scope write adds to the notes is marked with the name. With -w, only the server of that folder accepts it,
-    and with --principal only servers whose plugins.entries.memory-lancedb.config.principal is the same. Over a limit,
-    a server answers with 429 and the time to wait. The scope metrics reads /metrics, and no notes.
+    with the scope write adds to the notes is marked with the name. With -w, only the server of that folder accepts it;
+    --also names further ones of a server that has several. With --principal, only servers accept it whose
+    plugins.entries.memory-lancedb.config.principal is the same. Over a limit, a server answers with 429 and the time
+    to wait. The scope metrics reads /metrics, and no notes.
     Next: memoriter token list.
     """
     from memoriter.discovery import Limits, TokenFile
@@ -110,13 +121,16 @@ def create(
     options = GlobalOptions.current()
     env = read_environment()
     limits = Limits(per_second, at_once, mb_per_minute << 20)
-    workspace = _existing_folder(options.workspace, env.user_home) if options.workspace else ""
+    if also and not options.workspace:
+        raise click.UsageError("Give -w with --also: a token names all its workspaces.")
+    named = (options.workspace, *also) if options.workspace else ()
+    workspaces = [_existing_folder(each, env.user_home) for each in named]
     tokens = TokenFile(env.home)
     now = env.wall()
     ends = _end_of(expires, env) if expires else 0.0
-    value = tokens.create(name, scope, now=now, principal=principal, workspace=workspace, limits=limits, expires=ends)
+    value = tokens.create(name, scope, now=now, principal=principal, workspaces=workspaces, limits=limits, expires=ends)
     if options.screen.as_json:
-        of_workspace = {"workspace": workspace} if workspace else {}
+        of_workspace = _workspaces_json(workspaces)
         until = {"expiresAt": iso_time(ends)} if ends else {}
         options.screen.json(
             {"name": name, "scope": scope, "principal": principal, **of_workspace, **until, "token": value}
@@ -188,7 +202,7 @@ def list_() -> None:
             word = "expired" if each.has_expired(env.wall()) else "expires"
             about.append(f"{word} {iso_time(each.expires)[:10]}")
         about += [f"for {each.principal}"] if each.principal else []
-        about += [each.workspace] if each.workspace else []
+        about += each.workspaces
         screen.show([((name, "bold"), (f"  {scope}  {'  '.join(about)}", ""))])
     if not tokens:
         screen.note((("There are no tokens of clients; `memoriter token create NAME` makes one.", ""),))
@@ -220,6 +234,12 @@ def revoke(name: str) -> None:
         screen.show([(("Revoked: ", ""), (removed.name, "bold"))])
 
 
+def _workspaces_json(workspaces: Sequence[str]) -> dict[str, Any]:
+    """Return the workspaces of a token: the first, and further ones if there are any."""
+    first = {"workspace": workspaces[0]} if workspaces else {}
+    return first | ({"also": [*workspaces[1:]]} if len(workspaces) > 1 else {})
+
+
 def _token_json(token: ScopedToken, used: float | None = None) -> dict[str, Any]:
     """Return a token without anything that could be sent to a server; `used` is its last use, if one is known."""
     limits = token.limits
@@ -230,7 +250,7 @@ def _token_json(token: ScopedToken, used: float | None = None) -> dict[str, Any]
         **({"expiresAt": iso_time(token.expires)} if token.expires else {}),
         **({"lastUsedAt": iso_time(used)} if used is not None else {}),
         **({"principal": token.principal} if token.principal else {}),
-        **({"workspace": token.workspace} if token.workspace else {}),
+        **_workspaces_json(token.workspaces),
         "perSecond": limits.per_second,
         "atOnce": limits.at_once,
         "bytesPerMinute": limits.bytes_per_minute,

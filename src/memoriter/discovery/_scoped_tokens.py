@@ -74,9 +74,16 @@ class ScopedToken:
     """The SHA-256 of the token, in hexadecimal."""
     workspace: str = ""
     """The absolute path of the only workspace whose server accepts the token; empty: any server of this home does."""
+    also: tuple[str, ...] = ()
+    """Further workspaces, besides that one."""
     limits: Limits = field(default_factory=Limits)
     expires: float = 0.0
     """Seconds since 1970 from which servers refuse the token; 0: never."""
+
+    @property
+    def workspaces(self) -> tuple[str, ...]:
+        """All workspaces for which it is; empty: any."""
+        return (self.workspace, *self.also) if self.workspace else ()
 
     def has_expired(self, now: float) -> bool:
         """Return whether servers refuse the token at a time, in seconds since 1970."""
@@ -110,7 +117,7 @@ class TokenFile:
         *,
         now: float,
         principal: str = "",
-        workspace: str = "",
+        workspaces: Sequence[str] = (),
         limits: Limits | None = None,
         expires: float = 0.0,
     ) -> str:
@@ -121,7 +128,7 @@ class TokenFile:
             scope: what it allows.
             now: seconds since 1970.
             principal: whose long-term memories a server must have to accept the token; empty: any server does.
-            workspace: the absolute path of the only workspace whose server accepts the token; empty: any does.
+            workspaces: the absolute paths of the only workspaces for which servers accept the token; empty: any.
             limits: what its requests may use; None: the usual limits.
             expires: seconds since 1970 from which servers refuse it; 0: never.
 
@@ -149,7 +156,10 @@ class TokenFile:
                 raise UsageError(message, remedy="Run `memoriter token revoke NAME` for one that is not used.")
             digest = digest_of(value)
             used = limits or Limits()
-            known.append(ScopedToken(name, scope, principal, round(now, 3), digest, workspace, used, round(expires, 3)))
+            first = workspaces[0] if workspaces else ""
+            also = tuple(workspaces[1:])
+            since = round(now, 3)
+            known.append(ScopedToken(name, scope, principal, since, digest, first, also, used, round(expires, 3)))
         return value
 
     def last_uses(self) -> dict[str, float]:
@@ -204,7 +214,7 @@ class _Change:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         try:
             if kind is None:
-                content = json.dumps([asdict(each) for each in self._known], ensure_ascii=False, indent=1)
+                content = json.dumps([_row_of(each) for each in self._known], ensure_ascii=False, indent=1)
                 replace_private(self._file.path, f"{content}\n".encode())
         except OSError as failure:
             raise self._failure(failure) from failure
@@ -282,11 +292,17 @@ def digest_of(value: str) -> str:
     return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
 
 
+def _row_of(token: ScopedToken) -> dict[str, Any]:
+    """Return a token as it is stored; one without further workspaces is read by earlier versions as well."""
+    row = asdict(token)
+    return {name: value for name, value in row.items() if name != "also" or value}
+
+
 def _parse(content: bytes) -> tuple[ScopedToken, ...]:
     """Return the stored tokens. Raises ValueError, TypeError, LookupError."""
     rows = cast("Sequence[dict[str, Any]]", json.loads(content))
     for row in rows:
-        texts = (row["name"], row["principal"], row["digest"], row.get("workspace", ""))
+        texts = (row["name"], row["principal"], row["digest"], row.get("workspace", ""), *row.get("also", ()))
         if not all(isinstance(text, str) for text in texts) or row["scope"] not in SCOPES:
             raise ValueError("not a token")
         times = (row["created"], row.get("expires", 0.0))
@@ -300,5 +316,5 @@ def _parse_token(row: dict[str, Any]) -> ScopedToken:
     stored: dict[str, Any] = row.get("limits", {})
     if not all(value is None or (isinstance(value, (int, float)) and value > 0) for value in stored.values()):
         raise ValueError("not limits")
-    fields: dict[str, Any] = {**row, "limits": Limits(**stored)}
+    fields: dict[str, Any] = {**row, "also": tuple(row.get("also", ())), "limits": Limits(**stored)}
     return ScopedToken(**fields)

@@ -3,21 +3,35 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoriter.mcp_server._delegated import Declined
+    from memoriter.mcp_server._delegated import CommandWork, Declined
     from memoriter.mcp_server._oauth import OAuth
     from memoriter.mcp_server._server import server_of
     from memoriter.mcp_server._stdio import serve_stdio
-    from memoriter.mcp_server._transports import http_app, listen, serve, serve_app, served_by
+    from memoriter.mcp_server._transports import (
+        AppOptions,
+        http_app,
+        listen,
+        serve,
+        serve_app,
+        serve_workspaces,
+        served_by,
+    )
+    from memoriter.mcp_server._workspaces import ServedWorkspace, served_workspaces
 
 __all__ = [
+    "AppOptions",
+    "CommandWork",
     "Declined",
     "OAuth",
+    "ServedWorkspace",
     "http_app",
     "listen",
     "serve",
     "serve_app",
     "serve_stdio",
+    "serve_workspaces",
     "served_by",
+    "served_workspaces",
     "server_of",
 ]
 
@@ -33,7 +47,8 @@ def __getattr__(name: str) -> Any:
         "_oauth": "OAuth",
         "_server": "server_of",
         "_stdio": "serve_stdio",
-        "_transports": "http_app listen serve serve_app served_by",
+        "_transports": "AppOptions http_app listen serve serve_app serve_workspaces served_by",
+        "_workspaces": "ServedWorkspace served_workspaces",
     }
     for module, names in late.items():
         if name in names.split():

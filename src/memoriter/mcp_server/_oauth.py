@@ -280,7 +280,7 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
                 grant.scope,
                 now=now,
                 principal=grant.by.principal,
-                workspace=self._served.workspace,
+                workspaces=[self._served.workspace],
                 expires=now + TOKEN_SECONDS,
             )
         except MemoriterError as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from memoriter.errors import UsageError, sentence
 from memoriter.mcp_server._server import Shutdown, server_of
@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.routing import Route
+    from starlette.types import ASGIApp
 
     from memoriter.access import BrowserSessions, RequestRecord, Run, ServedMemory
     from memoriter.discovery import LiveTokens
     from memoriter.mcp_server._delegated import CommandWork
     from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._oauth import OAuth
+    from memoriter.mcp_server._workspaces import ServedWorkspace
     from memoriter.memory import Memory
 
 PATH = "/mcp"
@@ -98,46 +101,85 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def serve_app(
-    memory: Memory,
-    *,
-    token: Callable[[], str],
-    tickets: Path,
-    hosts: Sequence[str] = (),
-    commands: Mapping[str, CommandWork] = MappingProxyType({}),
-    tokens: LiveTokens | None = None,
-    sessions: BrowserSessions | None = None,
-    more: Callable[[Run], tuple[Sequence[Route], Sequence[str]]] | None = None,
-    probes: Collection[str] = (),
-    oauth: OAuth | None = None,
-    observers: Collection[Callable[[RequestRecord], None]] = (),
-) -> RequestLog:
+def serve_app(memory: Memory, **options: Unpack[AppOptions]) -> RequestLog:
     """Return an ASGI application with `/mcp`, `/hook/{event}`, `/command/{name}`, `/health` and further routes.
 
     All of them require a token or, in a browser on this machine, a session. Hooks and commands may come over the socket
-    of commands instead.
-
-    Args:
-        memory: the memory, which is closed when the application ends.
-        token: returns the owner's token.
-        tickets: the folder in which commands put the tickets of their work.
-        hosts: further host names of this machine that requests may use.
-        commands: the work that is done for commands of other processes, by the name of the command.
-        tokens: further tokens, each with its scope; None: there are none.
-        sessions: the sessions of browsers; None: there are none.
-        more: returns further routes and the paths to log by name, for a function that runs work with the memory.
-        probes: the paths of routes that anybody may read.
-        oauth: gives tokens to programs that a person allows; None: programs get theirs from the owner only.
-        observers: called with the record of each request when it has been answered.
+    of commands instead. The memory is closed when the application ends.
     """
+    from memoriter.mcp_server._http import RequestLog
+
+    app, paths = _app_of(memory, options)
+    return RequestLog(app, paths, observers=options.get("observers", ()))
+
+
+def serve_workspaces(
+    workspaces: Sequence[ServedWorkspace], memories: Sequence[Memory], options: Sequence[AppOptions]
+) -> RequestLog:
+    """Return an ASGI application of several workspaces, each with what `serve_app` returns for it.
+
+    Only the first one is that of hooks and commands, and of programs that connect with OAuth.
+    """
+    from memoriter.access import CONSENT_PATH, Authenticator
+    from memoriter.mcp_server._http import RequestLog
+    from memoriter.mcp_server._workspaces import Workspaces
+
+    first = options[0]
+    made = [_app_of(memory, each) for memory, each in zip(memories, options, strict=True)]
+    sessions = first.get("sessions")
+    oauth = first.get("oauth")
+    app = Workspaces(
+        workspaces,
+        [app for app, _ in made],
+        Authenticator(first["token"], tokens=first.get("tokens"), sessions=sessions),
+        cookie=f"{sessions.cookie}-workspace" if sessions else "memoriter-workspace",
+        of_first=[CONSENT_PATH, *(path for _, path in oauth.open_requests)] if oauth else (),
+    )
+    paths = {path for _, paths in made for path in paths}
+    return RequestLog(app, paths, observers=first.get("observers", ()))
+
+
+class AppOptions(TypedDict):
+    """What the application of a memory needs."""
+
+    token: Callable[[], str]
+    """Returns the owner's token."""
+    tickets: Path
+    """The folder in which commands put the tickets of their work."""
+    hosts: NotRequired[Sequence[str]]
+    """Further host names of this machine that requests may use."""
+    commands: NotRequired[Mapping[str, CommandWork]]
+    """The work that is done for commands of other processes, by the name of the command."""
+    tokens: NotRequired[LiveTokens | None]
+    """Further tokens, each with its scope; None: there are none."""
+    sessions: NotRequired[BrowserSessions | None]
+    """The sessions of browsers; None: there are none."""
+    more: NotRequired[Callable[[Run], tuple[Sequence[Route], Sequence[str]]] | None]
+    """Returns further routes and the paths to log by name, for a function that runs work with the memory."""
+    probes: NotRequired[Collection[str]]
+    """The paths of routes that anybody may read."""
+    oauth: NotRequired[OAuth | None]
+    """Gives tokens to programs that a person allows; None: programs get theirs from the owner only."""
+    observers: NotRequired[Collection[Callable[[RequestRecord], None]]]
+    """Called with the record of each request when it has been answered."""
+    only_named: NotRequired[bool]
+    """Whether tokens have to name the workspace, because it is a further one of the server."""
+
+
+def _app_of(memory: Memory, options: AppOptions) -> tuple[ASGIApp, Sequence[str]]:
+    """Return the application of a memory without the log of requests, and the paths to log by name."""
     from memoriter.access import AccessMiddleware, Authenticator, Origins
     from memoriter.mcp_server._delegated import Delegated
-    from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 
+    hosts = options.get("hosts", ())
+    more = options.get("more")
+    oauth = options.get("oauth")
     shared = SharedMemory(memory)
     security = security_settings(hosts)
-    delegated = Delegated(shared, security, tickets, commands, sessions=lambda: limited.open)
+    delegated = Delegated(
+        shared, security, options["tickets"], options.get("commands", {}), sessions=lambda: limited.open
+    )
     routes, paths = more(shared.run_for_api) if more else ((), ())
     if oauth is not None:
         routes = [*routes, *oauth.routes]
@@ -152,17 +194,16 @@ def serve_app(
         custom_starlette_routes=[*delegated.routes, *routes],
     )
     limited = SessionLimits(app, PATH)
-    authenticator = Authenticator(token, tokens=tokens, sessions=sessions)
     guarded = AccessMiddleware(
         limited,
-        authenticator,
+        Authenticator(options["token"], tokens=options.get("tokens"), sessions=options.get("sessions")),
         Origins(hosts),
-        served=served_by(memory),
-        probes=probes,
+        served=replace(served_by(memory), only_named=options.get("only_named", False)),
+        probes=options.get("probes", ()),
         open_requests=oauth.open_requests if oauth else (),
         challenge=oauth.challenge if oauth else "Bearer",
     )
-    return RequestLog(guarded, [PATH, *delegated.paths, *paths], observers=observers)
+    return guarded, [PATH, *delegated.paths, *paths]
 
 
 def serve(

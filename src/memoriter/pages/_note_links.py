@@ -72,7 +72,7 @@ def links_in(text: str) -> Iterator[Link]:
         elif "[" in line:
             plain = _CODE.sub(lambda code: " " * len(code[0]), line) if "`" in line else line
             for found in _LINK.finditer(plain):
-                form = next(each for each in FORMS if found[each] is not None)
+                form: Form = next(each for each in FORMS if found[each] is not None)
                 yield Link(number, found.start(form), found.end(form), found[form], form)
 
 

@@ -150,6 +150,7 @@ async def preview(visit: Visit) -> Response:
         )
     lines = [*enumerate(str(note["text"]).split("\n"), first)] if html is None else []
     values: dict[str, Any] = {"path": path, "name": name_of(path), "line": visit.parameter("line"), "html": html}
+    values["has_title"] = is_markdown and first == 1 and _about_text(path, str(note["text"]), first)["has_title"]
     return await visit.render("notes/_preview.html", note=note, lines=lines, query=visit.parameter("q"), **values)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.responses import RedirectResponse, Response
 
 from memoriter.access import caller_of, read_form
-from memoriter.errors import MemoriterError
+from memoriter.errors import MemoriterError, WriteConflict
 from memoriter.pages._addresses import address_of
 from memoriter.values import dataclass
 
@@ -31,6 +32,9 @@ LOCATION = "Memoriter-Location"
 """The header with the address that a script goes to after it has sent a form."""
 PROBLEM = "Memoriter-Problem"
 """The header with the code of a problem, if the answer has nothing but the problem."""
+WORKSPACE = "workspace"
+"""The field of forms with the name of the workspace of their page, if the server has several."""
+_POSTED = re.compile(r"<form\b[^<>]*\bmethod=\"post\"[^<>]*>")
 LONGEST_FORM = 12 * 1024 * 1024
 """Bytes of a form at most: a note of 4 million characters, encoded."""
 
@@ -70,6 +74,15 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceLink:
+    """A workspace of the server that a person can switch to."""
+
+    name: str
+    address: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """What all requests of a server share."""
 
@@ -77,6 +90,8 @@ class Site:
     runner: OperationRunner
     templates: Templates
     library: Library
+    workspaces: Callable[[Caller], Sequence[WorkspaceLink]]
+    """Returns the workspaces of the server that a caller may reach; empty: it has only one."""
 
 
 class Visit:
@@ -89,6 +104,7 @@ class Visit:
         """All pages."""
         self.library = site.library
         """What the pages know of the notes between two requests."""
+        self._site_workspaces = site.workspaces
         self._runner = site.runner
         self._templates = site.templates
 
@@ -102,13 +118,35 @@ class Visit:
         """The id of the element that a script will replace; empty: a browser loads the whole page."""
         return self.request.headers.get(FRAGMENT, "")
 
+    @property
+    def workspaces(self) -> Sequence[WorkspaceLink]:
+        """The workspaces that the caller can switch to, with the present one; empty: there is only one."""
+        found = self._site_workspaces(self.caller)
+        return found if len(found) > 1 else ()
+
     def parameter(self, name: str) -> str:
         """Return a parameter of the address, without white space around it; empty if it is missing."""
         return self.request.query_params.get(name, "").strip()
 
     async def form(self) -> Mapping[str, str]:
-        """Return the fields of a form that was sent; of a repeated field, the last one. Raises FormTooLong."""
-        return await read_form(self.request, LONGEST_FORM)
+        """Return the fields of a form that was sent; of a repeated field, the last one.
+
+        Raises FormTooLong, and WriteConflict if the form is of a page of another workspace.
+        """
+        fields = await read_form(self.request, LONGEST_FORM)
+        self.check_workspace(fields)
+        return fields
+
+    def check_workspace(self, fields: Mapping[str, str]) -> None:
+        """Raise WriteConflict if a form is of a page of another workspace than the browser has switched to."""
+        if self.workspaces and fields.get(WORKSPACE) != self._workspace:
+            message = f"This browser has switched to the notes {self._workspace!r} since, so nothing was done."
+            raise WriteConflict(message, remedy="Switch back to the notes of the page, and repeat it.")
+
+    @property
+    def _workspace(self) -> str:
+        """The name of the present workspace; empty: there is only one."""
+        return next((each.name for each in self.workspaces if each.is_current), "")
 
     async def perform(self, name: str, **values: Any) -> Any:
         """Return the answer of an operation of the HTTP API as JSON values.
@@ -143,8 +181,13 @@ class Visit:
     async def render(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return the response with a template, which gets `page`, `caller`, `visit` and these values."""
         named = {"page": self.page, "caller": self.caller, "visit": self, **values}
-        text = await self.compute(lambda: self._templates.render(template, **named).encode("utf-8", "replace"))
-        return Response(text, status, media_type="text/html")
+        text = await self.compute(lambda: self._marked(self._templates.render(template, **named)))
+        return Response(text.encode("utf-8", "replace"), status, media_type="text/html")
+
+    def _marked(self, text: str) -> str:
+        """Return a page whose forms name its workspace, if there are several."""
+        field = f'<input type="hidden" name="{WORKSPACE}" value="{self._workspace}">'
+        return _POSTED.sub(rf"\g<0>{field}", text) if self.workspaces else text
 
     def redirect(self, path: str, anchor: str = "", /, **parameters: str) -> Response:
         """Return the response that leads to another page, such as after a form was sent."""

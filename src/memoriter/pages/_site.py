@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from memoriter.access import BrowserSessions, Run
-    from memoriter.pages._page import Page, PageRoute
+    from memoriter.access import BrowserSessions, Caller, Run
+    from memoriter.pages._page import Page, PageRoute, WorkspaceLink
     from memoriter.web import Events
 
 HEADERS = {
@@ -40,7 +40,9 @@ def server_routes(
     events: Events,
     sessions: BrowserSessions | None = None,
     addresses: Sequence[str] = (),
+    *,
     library: Library | None = None,
+    workspaces: Callable[[Caller], Sequence[WorkspaceLink]] = lambda _: (),
 ) -> tuple[Sequence[Route], Sequence[str]]:
     """Return the routes of the HTTP API and of the pages, and the paths that a log may name.
 
@@ -50,15 +52,18 @@ def server_routes(
         sessions: the sessions of browsers; None: there are none, and no pages.
         addresses: the URLs by which other devices reach the server.
         library: what the pages know of the notes; None: they learn it when they are asked.
+        workspaces: returns the workspaces of the server that a caller may reach.
     """
     routes, paths = api_routes(run, events, sessions, addresses)
     if sessions is None:
         return routes, paths
-    of_pages, page_paths = _page_routes(run, events, library or Library())
+    of_pages, page_paths = _page_routes(run, events, library or Library(), workspaces)
     return [*routes, *of_pages], [*paths, *page_paths]
 
 
-def _page_routes(run: Run, events: Events, library: Library) -> tuple[Sequence[Route], Sequence[str]]:
+def _page_routes(
+    run: Run, events: Events, library: Library, workspaces: Callable[[Caller], Sequence[WorkspaceLink]]
+) -> tuple[Sequence[Route], Sequence[str]]:
     pages = all_pages()
     added = page_sets()
     static = StaticFiles([each.folder / "static" for each in added])
@@ -68,7 +73,7 @@ def _page_routes(run: Run, events: Events, library: Library) -> tuple[Sequence[R
         [each.folder / "templates" for each in added],
         day_items=[each.day_items for each in added if each.day_items],
     )
-    site = Site(pages, OperationRunner(run, events), templates, library)
+    site = Site(pages, OperationRunner(run, events), templates, library, workspaces)
 
     async def first(_: Request) -> Response:
         return RedirectResponse(pages[0].path, 303)

@@ -60,17 +60,18 @@ async def preview(visit: Visit) -> Response:
     """Keep a file that was sent, and return what importing it would do. No note is written."""
     await visit.with_memory("admin", lambda _: None, quick=True)  # nobody else sends files
     name, content, fields = await receive(visit.request)
+    visit.check_workspace(fields)
     own = "own" in fields
 
     def act(memory: Memory) -> tuple[str, str, ImportReport]:
         env = memory.environment
-        state = keep(env, visit.caller.key, name, content)
-        file = kept(env, visit.caller.key, name, state)
+        state = keep(env, _sender(visit, memory), name, content)
+        file = kept(env, _sender(visit, memory), name, state)
         try:
             chosen = _format_of(file, fields.get("format", ""))
             return chosen, state, _run(memory, chosen, file, own=own, dry_run=True)
         except Exception:
-            drop(env, visit.caller.key)
+            drop(env, _sender(visit, memory))
             raise
 
     chosen, state, report = await visit.with_memory("admin", act)
@@ -87,9 +88,9 @@ async def run(visit: Visit) -> Response:
 
     def act(memory: Memory) -> ImportReport:
         env = memory.environment
-        file = kept(env, visit.caller.key, form.get("file", ""), form.get("state", ""))
+        file = kept(env, _sender(visit, memory), form.get("file", ""), form.get("state", ""))
         report = _run(memory, chosen, file, own="own" in form, dry_run=False)
-        drop(env, visit.caller.key)
+        drop(env, _sender(visit, memory))
         return report
 
     report = await visit.with_memory("admin", act)
@@ -98,7 +99,7 @@ async def run(visit: Visit) -> Response:
 
 async def cancel(visit: Visit) -> Response:
     """Remove the file that was sent, and lead back."""
-    await visit.with_memory("admin", lambda memory: drop(memory.environment, visit.caller.key))
+    await visit.with_memory("admin", lambda memory: drop(memory.environment, _sender(visit, memory)))
     return visit.redirect("/import")
 
 
@@ -128,6 +129,11 @@ async def undo(visit: Visit) -> Response:
 
     count = await _with_notes(visit, act)
     return visit.redirect("/import", done="undone", count=str(count))
+
+
+def _sender(visit: Visit, memory: Memory) -> str:
+    """Return a text for who sends files to which notes."""
+    return f"{visit.caller.key} {memory.place.workspace}"
 
 
 def _format_of(file: Path, chosen: str) -> str:
