@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import Assembly, assemble, plugins_of, read_environment, session_environment_of
 from memoriter.arguments import check_optional_text, check_places, checked
+from memoriter.environment import local_time
 from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
@@ -156,6 +157,7 @@ class Memory:
         update: bool = True,
         operators: bool = False,
         session: str | None = None,
+        as_of: date | str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
         """Return the passages that answer a question, best first, with their places; of a time that it names, first.
@@ -179,6 +181,7 @@ class Memory:
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
             operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, `lex:` lines and the like.
             session: the key of the conversation that asks, for the rules of `memory.qmd.scope`; None: the owner asks.
+            as_of: search the notes as they were at this time, from the journal and Git: a day means its end; None: now.
             progress: called while the index is being built.
 
         Raises:
@@ -204,10 +207,14 @@ class Memory:
             deadline_ms=deadline_ms,
             update=update,
             session=session,
+            as_of=None if as_of is None else str(as_of),
         )
         request = self._understood(request, operators=operators)
         self._notes.check_trust()
-        result = self._backend.search(request, progress=progress)
+        if as_of is None:
+            result = self._backend.search(request, progress=progress)
+        else:
+            result = self._search_past(request, self._moment(as_of, end=True), progress)
         if self.on_search is not None:
             self.on_search(result)
         outside = None if result.hits else self._workspace.notes_outside()
@@ -512,10 +519,23 @@ class Memory:
 
         return History(self._notes.trusted_workspace)
 
-    def _moment(self, value: datetime | date | str) -> float:
+    def _moment(self, value: datetime | date | str, *, end: bool = False) -> float:
         from memoriter.journal import moment_of
 
-        return moment_of(value, self.now())
+        return moment_of(value, self.now(), end=end)
+
+    def _search_past(
+        self, request: Query, moment: float, progress: Callable[[Progress], None] | None
+    ) -> SearchResult:
+        """Search the notes as they were at a time."""
+        from memoriter.backends import texts_in_past
+
+        texts, unknown = texts_in_past(self._history, self._notes.trusted_workspace, moment)
+        with self._assembly.past(texts) as backend:
+            result = backend.search(request, progress=progress)
+        found = {**(result.understood or {}), "asOf": local_time(moment, None).isoformat(timespec="minutes")}
+        health = replace(result.health, reasons=(*result.health.reasons, *unknown))
+        return replace(result, understood=found, health=health)
 
     @checked
     def list(self, path: str | None = None) -> tuple[Entry, ...]:
@@ -531,15 +551,22 @@ class Memory:
         return tuple(entry for each in paths for entry in workspace.entries(each))
 
     @checked
-    def authors(self, path: str) -> builtins.list[str]:
+    def authors(self, path: str, *, as_of: date | str | None = None) -> builtins.list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
 
         Args:
             path: the path as in citations. A note that does not exist has no lines.
+            as_of: the time of which the lines are meant, as in `search`.
 
         Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
         """
-        return self._notes.trusted_workspace.authors(path)
+        workspace = self._notes.trusted_workspace
+        if as_of is None:
+            return workspace.authors(path)
+        from memoriter.backends import texts_in_past
+
+        texts, _ = texts_in_past(self._history, workspace, self._moment(as_of, end=True), only=path)
+        return workspace.authors(path, texts.get(path, b"").decode("utf-8-sig", "replace").split("\n"))
 
     @checked
     def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:

@@ -289,9 +289,17 @@ class History:
             content = self._look(path)
             changes = by_path.get(path, [])
             known, text = text_at(changes, time, None if content is None else bytes_hash(content))
-            if not known and first_known and changes and changes[0].act == FOUND:
-                known, text = True, content_of([line for hunk in changes[0].hunks or () for line in hunk.added])
+            if not known and first_known:
+                text = self.first_text(path)
+                known = text is not None
             yield path, known, text
+
+    def first_text(self, path: str) -> bytes | None:
+        """Return a note as it was first seen, or as it is now if the journal has no change of it."""
+        changes = self._journal.of_note(path).changes
+        if not changes:
+            return self._look(path)
+        return content_of([line for hunk in changes[0].hunks or () for line in hunk.added])
 
     def _look(self, path: str) -> bytes | None:
         with suppress(PathRefused):
