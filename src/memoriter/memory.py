@@ -400,25 +400,28 @@ class Memory:
         return Replaced(written, reasons or self._backend.notes_changed(file))
 
     @checked
-    def history(self, path: str | None = None, *, since: datetime | date | str | None = None) -> HistoryReport:
+    def history(
+        self, path: str | None = None, *, since: datetime | date | str | None = None, max_results: int | None = None
+    ) -> HistoryReport:
         """Return the changes of the notes, the newest first: who made them, when, and what they replaced.
 
         Args:
             path: a note as cited; None: all notes.
             since: no earlier changes: a time, or a text such as `7d` or `2h`.
+            max_results: only as many, the newest (1 to 1,000); None: all.
 
         Raises UsageError, also if the journal is turned off.
         """
         start = 0.0 if since is None else self._moment(since)
         if path is None:
-            return self._history.changes(None, start)
+            return self._history.changes(None, start, max_results)
         from memoriter.backends import commits_of
 
         cited = self._workspace.cited(path)
         report = self._history.changes(cited, start)
         commits = [each for each in commits_of(self._workspace.root, cited) if each.at >= start]
         changes = sorted((*report.changes, *commits), key=lambda change: -change.at) if commits else report.changes
-        return replace(report, changes=tuple(changes))
+        return replace(report, changes=tuple(changes)[:max_results])
 
     @checked
     def diff(self, since: datetime | date | str) -> tuple[NoteDifference, ...]:
@@ -426,7 +429,8 @@ class Memory:
 
         Raises UsageError.
         """
-        return self._history.differences(self._moment(since))
+        paths = [source.path for source in self.sources() if source.kind == "memory"]
+        return self._history.differences(self._moment(since), paths)
 
     @checked
     def line_origin(self, path: str, line: int) -> LineOrigin | None:
@@ -524,9 +528,7 @@ class Memory:
 
         return moment_of(value, self.now(), end=end)
 
-    def _search_past(
-        self, request: Query, moment: float, progress: Callable[[Progress], None] | None
-    ) -> SearchResult:
+    def _search_past(self, request: Query, moment: float, progress: Callable[[Progress], None] | None) -> SearchResult:
         """Search the notes as they were at a time."""
         from memoriter.backends import texts_in_past
 

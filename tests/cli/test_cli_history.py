@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-
-import pytest
-
 from memoriter import Memory
 from memoriter.journal import acting
 
 if TYPE_CHECKING:
+    import pytest
+
     from conftest import Program
 
 
@@ -106,8 +105,8 @@ def test_a_review_keeps_edits_and_drops_by_one_key(program: Program, monkeypatch
         write_as_agent(program, f"Ferry {text}.", "s-1")
     keys = iter("kdeq")
     monkeypatch.setattr("memoriter.cli._history.is_interactive", lambda _: True)
-    monkeypatch.setattr("click.getchar", lambda echo: next(keys))  # noqa: ARG005 - as click calls it
-    monkeypatch.setattr("click.edit", lambda text, extension: text.replace("three", "3"))  # noqa: ARG005
+    monkeypatch.setattr("click.getchar", lambda echo: next(keys))
+    monkeypatch.setattr("click.edit", lambda text, extension: text.replace("three", "3"))
     program("review")
 
     assert [line.split(" <!--")[0] for line in note(program).splitlines() if "Ferry" in line] == [
@@ -122,7 +121,7 @@ def test_a_review_keeps_edits_and_drops_by_one_key(program: Program, monkeypatch
 def test_a_line_has_its_origin(program: Program) -> None:
     write_as_agent(program, "The ferry is blue.", "s-1")
     line = note(program).splitlines().index("- The ferry is blue. <!-- from: agent, " + today(program)) + 1
-    answer: dict[str, Any] = program("history", f"MEMORY.md#L{line}", "--json").json
+    answer = program("history", f"MEMORY.md#L{line}", "--json").json
 
     assert [(each["who"], each["session"]) for each in answer["changes"]] == [("agent", "s-1")]
     assert program("history", "MEMORY.md#L999").exit_code == 2

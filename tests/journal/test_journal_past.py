@@ -22,6 +22,7 @@ QUESTION = "which colour is the ferry"
 @pytest.fixture
 def env(tmp_path: Path) -> Iterator[MemoryEnv]:
     env = MemoryEnv.at(tmp_path)
+    (env.home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "fake"}}}}')
     for file in env.notes.rglob("*.md"):
         os.utime(file, (0, 0))  # long before the journal begins
     yield env

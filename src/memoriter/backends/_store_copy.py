@@ -108,7 +108,6 @@ def copy_index(
 
 def copy_side(backend: BuiltinBackend, progress: Callable[[Progress], None] | None = None) -> CopySide:
     """Return the store of a backend, with what reads its notes into it."""
-
     store = backend.follow_and_act(lambda _, index: index)
 
     def sync() -> Sync:

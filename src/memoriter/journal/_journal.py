@@ -52,6 +52,7 @@ _TAIL = 1 << 16
 """Bytes at the end of a file in which the last change of a note is looked for first."""
 _CHECKED = 1 << 18
 """Bytes after which the size and the age of the journal are looked at again."""
+_ENTRY = b'{"note": '
 _TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": ([\d.]+), "who": "[^\n]*?", "act": "(\w*)"')
 
 
@@ -171,24 +172,35 @@ class Journal:
 
     def of_note(self, path: str) -> JournalFile:
         """Return the changes of a note in the order in which they were entered."""
-        return self._read(self.file_of(path), _beginning(path))
+        return self._read(self.file_of(path), _beginning(path)[1:])
 
     def of_file(self, file: Path) -> list[Change]:
         """Return the changes in one file of the journal."""
         return self._read(file).changes
 
-    def everything(self, since: float = 0.0) -> JournalFile:
-        """Return the changes of all notes since a time, the oldest first."""
+    def everything(self, since: float = 0.0, most: int | None = None) -> JournalFile:
+        """Return the changes of all notes, the oldest first, without those that only found a note.
+
+        Args:
+            since: no earlier changes.
+            most: only as many, the newest; None: all.
+        """
         found = JournalFile()
+        rows = list[_Row]()
         for file in self.files():
             if since and file.stat().st_mtime < since:
                 break
-            part = self._read(file)
-            found.changes += [change for change in part.changes if change.at >= since]
-            found.damaged += part.damaged
-            found.dropped += part.dropped
-        found.changes.sort(key=lambda change: change.at)
-        return found
+            rows += [row for row in _rows(file, found) if row.at >= since and row.fields.get("act") != FOUND]
+        rows.sort(key=lambda row: row.at)
+        return _decoded(rows[-most:] if most else rows, found)
+
+    def starting(self, identifier: str) -> list[Change]:
+        """Return the changes whose ids begin so."""
+        needle = f'"id": "{identifier}'.encode()
+        found = JournalFile()
+        for file in self.files():
+            _decoded(_rows(file, found, lambda line: needle in line), found)
+        return found.changes
 
     def erase(self, holds: Callable[[bytes], set[int]], paths: Collection[str] = (), *, dry_run: bool = False) -> int:
         """Erase lines, and return how many changes held some. Raises OSError.
@@ -390,34 +402,54 @@ class Journal:
         return False
 
     @staticmethod
-    def _read(file: Path, needle: bytes | None = None) -> JournalFile:
-        """Return what a file holds; of one note only, if `needle` is how its lines begin."""
+    def _read(file: Path, beginning: bytes = b"") -> JournalFile:
+        """Return what a file holds; of one note only, if `beginning` is how its lines begin."""
         found = JournalFile()
+        return _decoded(_rows(file, found, lambda line: line.startswith(beginning)), found)
+
+
+@dataclass(slots=True)
+class _Row:
+    """A line about a change that is not decoded yet."""
+
+    at: float
+    fields: dict[str, Any]
+    state: str
+
+
+def _rows(file: Path, found: JournalFile, wanted: Callable[[bytes], bool] = lambda _: True) -> list[_Row]:
+    """Return the lines of a file about changes that are wanted, and count what is damaged and dropped."""
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return []
+    rows = list[_Row]()
+    states = dict[str, str]()
+    for line in content.split(b"\n"):
+        if not line or (line.startswith(_ENTRY) and not wanted(line)):
+            continue
         try:
-            content = file.read_bytes()
-        except FileNotFoundError:
-            return found
-        entries = list[dict[str, Any]]()
-        states = dict[str, str]()
-        for line in content.split(b"\n"):
-            if not line or (needle is not None and line.startswith(b'{"note"') and not line.startswith(needle[1:])):
+            fields = cast("dict[str, Any]", json.loads(line))
+            if "note" in fields:
+                rows.append(_Row(float(fields["time"]), fields, "unknown"))
                 continue
-            try:
-                fields = cast("dict[str, Any]", json.loads(line))
-                if "note" in fields:
-                    entries.append(fields)
-                    continue
-                found.dropped += int(fields.get("dropped", 0))
-                states |= {fields[state]: state for state in ("done", "failed") if state in fields}
-            except (ValueError, TypeError, RecursionError):
-                found.damaged += 1
-        for fields in entries:
-            try:
-                state = "done" if fields.get("act") == FOUND else states.get(fields["id"], "unknown")
-                found.changes.append(decode(fields, state))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                found.damaged += 1
-        return found
+            found.dropped += int(fields.get("dropped", 0))
+            states |= {fields[state]: state for state in ("done", "failed") if state in fields}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            found.damaged += 1
+    for row in rows:
+        row.state = "done" if row.fields.get("act") == FOUND else states.get(row.fields.get("id", ""), "unknown")
+    return rows
+
+
+def _decoded(rows: Iterable[_Row], found: JournalFile) -> JournalFile:
+    """Add the changes of lines to what was found."""
+    for row in rows:
+        try:
+            found.changes.append(decode(row.fields, row.state))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            found.damaged += 1
+    return found
 
 
 def _oldest(file: Path) -> float | None:
