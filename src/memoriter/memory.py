@@ -521,7 +521,8 @@ class Memory:
     def _history(self) -> History:
         from memoriter.journal import History
 
-        return History(self._notes.trusted_workspace)
+        workspace = self._notes.trusted_workspace
+        return History(workspace, workspace.journal)
 
     def _moment(self, value: datetime | date | str, *, end: bool = False) -> float:
         from memoriter.journal import moment_of

@@ -27,8 +27,9 @@ def commits_of(root: Path, path: str) -> tuple[Change, ...]:
 def commit_of_line(root: Path, path: str, line: int) -> Change | None:
     """Return the commit that a line of a note is from; None if Git does not know."""
     rows = _git(root, "blame", "--porcelain", "--no-textconv", "-L", f"{line},{line}", "--", path).splitlines()
-    fields = dict(row.partition(" ")[::2] for row in rows[1:])
-    if not rows or "author-time" not in fields or not rows[0].strip("0 ")[:7].isalnum() or rows[0].startswith("0" * 40):
+    parts = (row.partition(" ") for row in rows[1:])
+    fields = {name: value for name, _, value in parts}
+    if not rows or "author-time" not in fields or rows[0].startswith("0000000"):  # a line that is not committed yet
         return None
     return _change("\x1f".join((rows[0][:10], fields["author-time"], fields["author"])), path)
 

@@ -28,8 +28,6 @@ _SHORTEST = 4
 class Notes(Protocol):
     """The notes of a folder, as a workspace has them."""
 
-    @property
-    def journal(self) -> Journal | None: ...
     def look(self, path: str) -> bytes | None:
         """Return the content of a note, and enter what other programs changed. Raises PathRefused."""
         ...
@@ -121,15 +119,15 @@ class NoteDifference:
 class History:
     """The changes of the notes of one folder."""
 
-    def __init__(self, notes: Notes) -> None:
-        """Wrap the notes. Raises UsageError if their changes are not entered into a journal."""
-        if notes.journal is None:
+    def __init__(self, notes: Notes, journal: Journal | None) -> None:
+        """Wrap the notes and their journal. Raises UsageError if there is none."""
+        if journal is None:
             raise UsageError(
                 "The journal of changes is turned off.",
                 remedy="Run `memoriter config set memory.journal.enabled true`.",
             )
         self._notes = notes
-        self._journal = notes.journal
+        self._journal = journal
 
     def changes(self, path: str | None = None, since: float = 0.0, most: int | None = None) -> HistoryReport:
         """Return the changes of a note or, without those that only found a note, of all, the newest first."""
