@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from math import inf
+from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.journal._changes import (
@@ -91,6 +92,8 @@ class Journal:
         self._max_days = max_days
         self._wall = wall
         self._last: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._open: _OpenFile | None = None
+        self._gate = RLock()
 
     @contextmanager
     def recording(
@@ -374,38 +377,65 @@ class Journal:
 
     @contextmanager
     def _locked(self, file: Path) -> Generator[int]:
-        """Open a file of the journal to append to it, and create it if it is missing. Raises OSError."""
-        while True:
-            try:
-                descriptor = open_private(str(file), os.O_RDWR | os.O_APPEND | os.O_CREAT)
-            except FileNotFoundError:
-                make_private_folder(self.folder)
-                replace_private(self.folder / _BEGAN, str(self._wall()).encode())
-                continue
-            try:
-                with suppress(ImportError):  # Windows
-                    import fcntl
+        """Open a file of the journal to append to it, and hold its lock; it is created if missing. Raises OSError."""
+        with self._gate:
+            while True:
+                if self._open is None or self._open.file != file:
+                    self._open = _OpenFile(file, self._create(file))
+                opened = self._open
+                with _flock(opened.descriptor):
+                    if opened.is_current():
+                        yield opened.descriptor
+                        return
+                self._open = None  # it has been written again
 
-                    with suppress(OSError):  # a network file system without locks
-                        fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if self._is_current(file, descriptor):
-                    yield descriptor
-                    return
-            finally:
-                os.close(descriptor)
-
-    @staticmethod
-    def _is_current(file: Path, descriptor: int) -> bool:
-        """Return whether the open file has not been written again under its name."""
-        with suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(descriptor), file.stat())
-        return False
+    def _create(self, file: Path) -> int:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        try:
+            return open_private(str(file), flags)
+        except FileNotFoundError:
+            make_private_folder(self.folder)
+            replace_private(self.folder / _BEGAN, str(self._wall()).encode())
+            return open_private(str(file), flags)
 
     @staticmethod
     def _read(file: Path, beginning: bytes = b"") -> JournalFile:
         """Return what a file holds; of one note only, if `beginning` is how its lines begin."""
         found = JournalFile()
         return _decoded(_rows(file, found, lambda line: line.startswith(beginning)), found)
+
+
+class _OpenFile:
+    """A file of the journal that stays open for the next entry."""
+
+    def __init__(self, file: Path, descriptor: int) -> None:
+        self.file = file
+        self.descriptor = descriptor
+
+    def is_current(self) -> bool:
+        """Return whether the file has not been written again under its name."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self.descriptor), self.file.stat())
+        return False
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+
+@contextmanager
+def _flock(descriptor: int) -> Generator[None]:
+    """Hold the lock of an open file, where the system and the disk have locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 @dataclass(slots=True)
