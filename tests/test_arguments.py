@@ -15,6 +15,7 @@ import pytest
 import memoriter
 from memoriter import AsyncMemory, Memory, UsageError, WorkspaceNotFound, errors
 from memoriter.arguments import FILTERS, RULES
+from memoriter.journal import Change
 from memoriter.types import Filters, SearchArguments
 from memory_env import MemoryEnv
 
@@ -62,6 +63,7 @@ def methods() -> dict[str, inspect.Signature]:
     return {name: inspect.signature(each) for name, each in found.items()}
 
 
+CHANGE = Change("3f2a91bc04", 0.0, "MEMORY.md", "agent", "append")
 REQUIRED: dict[str, dict[str, Any]] = {
     "search": {"query": "tea"},
     "why_not": {"query": "tea", "citation": "MEMORY.md#L3"},
@@ -72,6 +74,9 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "authors": {"path": "MEMORY.md"},
     "file_of": {"path": "MEMORY.md"},
     "delete": {"citation": "MEMORY.md#L3"},
+    "line_origin": {"path": "MEMORY.md", "line": 3},
+    "undo": {"identifier": "3f2a91bc04"},
+    "amend": {"change": CHANGE, "text": "Milk."},
     "watch": {"stop": Event()},
 }
 CASES = sorted(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
@@ -19,8 +21,7 @@ from memoriter.sync import ChunkingSettings, SessionRules, SyncSettings
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Generator
     from threading import Event
 
     from memoriter.agent import SessionEnvironment
@@ -49,6 +50,40 @@ class Assembly:
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
     again: Callable[[], Assembly]
     """Returns a second assembly with the same settings, for another thread."""
+
+    @contextmanager
+    def past(self, texts: dict[str, bytes]) -> Generator[BuiltinBackend]:
+        """Yield a backend that searches the texts of notes of the past, by their cited paths; it is gone afterwards."""
+        from tempfile import TemporaryDirectory
+
+        from memoriter.backends import index_past, write_past
+        from memoriter.permissions import make_private_folder
+        from memoriter.workspace import Workspace
+
+        notes = self.notes
+        memory = notes.configuration.settings.memory
+        parent = notes.env.home / "memory" / "past"
+        make_private_folder(parent)
+        with TemporaryDirectory(dir=parent) as folder:
+            root = Path(folder) / "notes"
+            root.mkdir()
+            write_past(root, texts)
+            workspace = Workspace(
+                root, layout=notes.workspace.layout, daily_note=memory.daily_note, extra_suffixes=memory.extra_suffixes
+            )
+            place = place_of_index(notes.configuration, notes.agent, notes.place, notes.env)
+            index = replace(place, path=Path(folder) / "index.sqlite")
+            settings = _backend_settings(notes, index, inspect=False)
+            driver = load_driver("sqlite")(StorePlace(notes.settings, notes.env, index, root, notes.agent))
+            builtin = self.builtin
+            backend = BuiltinBackend(
+                workspace, replace(settings, open_store=driver), builtin.embedding, builtin.clocks, builtin.reranking
+            )
+            try:
+                index_past(builtin, backend)
+                yield backend
+            finally:
+                backend.close_index()
 
     def is_remote(self, folder: Path) -> bool:
         """Return whether a folder is on a network file system."""

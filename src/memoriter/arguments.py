@@ -198,6 +198,7 @@ RULES: dict[str, Rule] = FILTERS | {
     "start": _whole(1),
     "lines": _whole(1),
     "line": _whole(1),
+    "as_of": _DAY,
     "section": ("the words of a heading", _has_words),
     "to": _choice("daily", "long-term"),
     "audience": _choice("private", "shared"),

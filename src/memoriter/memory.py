@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import Assembly, assemble, plugins_of, read_environment, session_environment_of
 from memoriter.arguments import check_optional_text, check_places, checked
+from memoriter.environment import local_time
 from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
@@ -194,6 +195,7 @@ class Memory:
         update: bool = True,
         operators: bool = False,
         session: str | None = None,
+        as_of: date | str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchResult:
         """Return the passages that answer a question, best first, with their places; of a time that it names, first.
@@ -217,6 +219,7 @@ class Memory:
             update: index all changes first, and compute vectors; if False, only the words of a few small changes.
             operators: read `"a phrase"`, `-word`, `tag:`, `path:`, `since:`, `until:`, `lex:` lines and the like.
             session: the key of the conversation that asks, for the rules of `memory.qmd.scope`; None: the owner asks.
+            as_of: search the notes as they were at this time, from the journal and Git: a day means its end; None: now.
             progress: called while the index is being built.
 
         Raises:
@@ -242,13 +245,17 @@ class Memory:
             deadline_ms=deadline_ms,
             update=update,
             session=session,
+            as_of=None if as_of is None else str(as_of),
         )
         request = self._understood(request, operators=operators)
         self._notes.check_trust()
         client = _REQUEST.get()
         if progress is None and client is not None:
             progress = client.progress
-        result = self._backend.search(request, progress=progress)
+        if as_of is None:
+            result = self._backend.search(request, progress=progress)
+        else:
+            result = self._search_past(request, self._moment(as_of, end=True), progress)
         if self.on_search is not None:
             self.on_search(result)
         outside = None if result.hits else self._workspace.notes_outside()
@@ -437,25 +444,28 @@ class Memory:
         return Replaced(written, reasons or self._backend.notes_changed(file))
 
     @checked
-    def history(self, path: str | None = None, *, since: datetime | date | str | None = None) -> HistoryReport:
+    def history(
+        self, path: str | None = None, *, since: datetime | date | str | None = None, max_results: int | None = None
+    ) -> HistoryReport:
         """Return the changes of the notes, the newest first: who made them, when, and what they replaced.
 
         Args:
             path: a note as cited; None: all notes.
             since: no earlier changes: a time, or a text such as `7d` or `2h`.
+            max_results: only as many, the newest (1 to 1,000); None: all.
 
         Raises UsageError, also if the journal is turned off.
         """
         start = 0.0 if since is None else self._moment(since)
         if path is None:
-            return self._history.changes(None, start)
+            return self._history.changes(None, start, max_results)
         from memoriter.backends import commits_of
 
         cited = self._workspace.cited(path)
         report = self._history.changes(cited, start)
         commits = [each for each in commits_of(self._workspace.root, cited) if each.at >= start]
         changes = sorted((*report.changes, *commits), key=lambda change: -change.at) if commits else report.changes
-        return replace(report, changes=tuple(changes))
+        return replace(report, changes=tuple(changes)[:max_results])
 
     @checked
     def diff(self, since: datetime | date | str) -> tuple[NoteDifference, ...]:
@@ -463,7 +473,8 @@ class Memory:
 
         Raises UsageError.
         """
-        return self._history.differences(self._moment(since))
+        paths = [source.path for source in self.sources() if source.kind == "memory"]
+        return self._history.differences(self._moment(since), paths)
 
     @checked
     def line_origin(self, path: str, line: int) -> LineOrigin | None:
@@ -554,12 +565,24 @@ class Memory:
     def _history(self) -> History:
         from memoriter.journal import History
 
-        return History(self._notes.trusted_workspace)
+        workspace = self._notes.trusted_workspace
+        return History(workspace, workspace.journal)
 
-    def _moment(self, value: datetime | date | str) -> float:
+    def _moment(self, value: datetime | date | str, *, end: bool = False) -> float:
         from memoriter.journal import moment_of
 
-        return moment_of(value, self.now())
+        return moment_of(value, self.now(), end=end)
+
+    def _search_past(self, request: Query, moment: float, progress: Callable[[Progress], None] | None) -> SearchResult:
+        """Search the notes as they were at a time."""
+        from memoriter.backends import texts_in_past
+
+        texts, unknown = texts_in_past(self._history, self._notes.trusted_workspace, moment)
+        with self._assembly.past(texts) as backend:
+            result = backend.search(request, progress=progress)
+        found = {**(result.understood or {}), "asOf": local_time(moment, None).isoformat(timespec="minutes")}
+        health = replace(result.health, reasons=(*result.health.reasons, *unknown))
+        return replace(result, understood=found, health=health)
 
     @checked
     def list(self, path: str | None = None) -> tuple[Entry, ...]:
@@ -575,15 +598,22 @@ class Memory:
         return tuple(entry for each in paths for entry in workspace.entries(each))
 
     @checked
-    def authors(self, path: str) -> builtins.list[str]:
+    def authors(self, path: str, *, as_of: date | str | None = None) -> builtins.list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
 
         Args:
             path: the path as in citations. A note that does not exist has no lines.
+            as_of: the time of which the lines are meant, as in `search`.
 
         Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
         """
-        return self._notes.trusted_workspace.authors(path)
+        workspace = self._notes.trusted_workspace
+        if as_of is None:
+            return workspace.authors(path)
+        from memoriter.backends import texts_in_past
+
+        texts, _ = texts_in_past(self._history, workspace, self._moment(as_of, end=True), only=path)
+        return workspace.authors(path, texts.get(path, b"").decode("utf-8-sig", "replace").split("\n"))
 
     @checked
     def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]:

@@ -24,6 +24,8 @@ from setting_effects import CONDITIONS, effect_of, setting_key
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from memoriter.journal import Journal
+
 SEARCH = "agents.defaults.memorySearch."
 LONG_TERM = "plugins.entries.memory-lancedb."
 LONG_TERM_ON = {
@@ -234,6 +236,7 @@ def parts(memory: Memory) -> dict[str, Any]:
             assembly.notes.workspace._daily_note,
             assembly.notes.workspace.suffixes,
         ],
+        "journal": journal_limits(assembly.notes.workspace.journal),
         "transcripts": plain(transcripts.folders) if transcripts else None,
         "watch": plain(watch.rules),
         "mcp": plain(Offered.by(memory)),
@@ -249,6 +252,11 @@ def parts(memory: Memory) -> dict[str, Any]:
             sorted(environment.allowed),
         ],
     }
+
+
+def journal_limits(journal: Journal | None) -> Any:
+    """Return what the journal of changes got from the settings; None if it is turned off."""
+    return None if journal is None else [journal._max_bytes, journal._max_days]
 
 
 def long_term_parts(memory: Memory) -> Any:

@@ -157,13 +157,13 @@ def test_old_changes_are_dropped_and_counted_and_the_others_are_taken_back(
     for number in range(20):
         now += 43_200
         workspace.append("MEMORY.md", f"- {number} {os.urandom(300).hex()}")
-    report = History(workspace).changes("MEMORY.md")
+    report = History(workspace, journal).changes("MEMORY.md")
     changes = [change for change in report.changes if change.act != "found"]
 
     assert len(changes) + report.dropped == 20
     assert len(changes) in range(4, 12)
     assert "max_bytes" not in limits or sum(file.stat().st_size for file in journal.files()) < 12_000
-    History(workspace).carry_out(History(workspace).plan(changes), "rollback")
+    History(workspace, journal).carry_out(History(workspace, journal).plan(changes), "rollback")
     left = (tmp_path / "notes" / "MEMORY.md").read_text().splitlines()
     assert [line.split()[1] for line in left] == [str(number) for number in range(report.dropped)]
 

@@ -39,7 +39,7 @@ class Folder:
         ticks = count(1000)
         self.journal = Journal(root / "journal", wall=lambda: float(next(ticks)))
         self.workspace = Workspace(self.root, layout="openclaw", journal=lambda: self.journal)
-        self.history = History(self.workspace)
+        self.history = History(self.workspace, self.journal)
 
     def state(self) -> dict[str, bytes]:
         return {name: (self.root / name).read_bytes() for name in NAMES if (self.root / name).exists()}

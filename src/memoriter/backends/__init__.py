@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
     from memoriter.backends._ledger import Ledger
+    from memoriter.backends._past import index_past, texts_in_past, write_past
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
 
@@ -35,7 +36,10 @@ __all__ = [
     "commit_of_line",
     "commits_of",
     "copy_index",
+    "index_past",
     "plan_copy",
+    "texts_in_past",
+    "write_past",
 ]
 
 
@@ -53,6 +57,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _git
 
         return getattr(_git, name)
+    if name in {"index_past", "texts_in_past", "write_past"}:
+        from memoriter.backends import _past
+
+        return getattr(_past, name)
     if name == "Ledger":
         from memoriter.backends import _ledger
 

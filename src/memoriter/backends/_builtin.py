@@ -472,6 +472,10 @@ class BuiltinBackend:
         """End all waiting for services. Callers that wait get a result without vectors."""
         self.embedding.calls.abort()
 
+    def close_index(self) -> None:
+        """Close the files of the index, and leave the models open for others that use them."""
+        self._context.close_index()
+
     def close(self) -> None:
         """Close files and models."""
         if self.reranking is not None:

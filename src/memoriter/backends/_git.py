@@ -27,10 +27,17 @@ def commits_of(root: Path, path: str) -> tuple[Change, ...]:
 def commit_of_line(root: Path, path: str, line: int) -> Change | None:
     """Return the commit that a line of a note is from; None if Git does not know."""
     rows = _git(root, "blame", "--porcelain", "--no-textconv", "-L", f"{line},{line}", "--", path).splitlines()
-    fields = dict(row.partition(" ")[::2] for row in rows[1:])
-    if not rows or "author-time" not in fields or not rows[0].strip("0 ")[:7].isalnum() or rows[0].startswith("0" * 40):
+    parts = (row.partition(" ") for row in rows[1:])
+    fields = {name: value for name, _, value in parts}
+    if not rows or "author-time" not in fields or rows[0].startswith("0000000"):  # a line that is not committed yet
         return None
     return _change("\x1f".join((rows[0][:10], fields["author-time"], fields["author"])), path)
+
+
+def committed_text(root: Path, path: str, moment: float) -> bytes | None:
+    """Return a note as in the last commit before a time; None if there is none."""
+    commit = _git(root, "rev-list", "-1", f"--before={int(moment)}", "HEAD", "--", path).strip()
+    return _run(root, "show", "--no-textconv", f"{commit}:./{path}") if commit else None
 
 
 def _change(row: str, path: str) -> Change:
@@ -39,8 +46,13 @@ def _change(row: str, path: str) -> Change:
 
 
 def _git(root: Path, *words: str) -> str:
+    return (_run(root, *words) or b"").decode("utf-8", "replace")
+
+
+def _run(root: Path, *words: str) -> bytes | None:
+    """Return what Git prints; None if it fails, is missing, or there is no repository."""
     if not any((folder / ".git").exists() for folder in (root, *root.parents)) or (git := shutil.which("git")) is None:
-        return ""
+        return None
     import subprocess
 
     # The repository may be untrusted, so none of its programs are run.
@@ -48,5 +60,5 @@ def _git(root: Path, *words: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 (our words)
     except (OSError, ValueError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+        return None
+    return done.stdout if done.returncode == 0 else None

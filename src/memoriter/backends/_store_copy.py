@@ -78,7 +78,7 @@ class CopySide(NamedTuple):
 
 def plan_copy(source: BuiltinBackend, target: BuiltinBackend, *, replace_all: bool) -> CopyReport:
     """Return what `copy_index` would copy, of two backends that only inspect. Nothing is changed."""
-    before, after = (_side(each, None).store for each in (source, target))
+    before, after = (copy_side(each).store for each in (source, target))
     _check(before, after, replace_all=replace_all)
     corpus = before.corpus()
     models = before.models()
@@ -102,11 +102,12 @@ def copy_index(
         UsageError: there is nothing to copy, or the target is not empty.
     """
     started = source.clocks.monotonic()
-    report = _copy(_side(source, None), _side(target, progress), progress, replace_all=replace_all)
+    report = _copy(copy_side(source), copy_side(target, progress), progress, replace_all=replace_all)
     return replace(report, seconds=source.clocks.monotonic() - started)
 
 
-def _side(backend: BuiltinBackend, progress: Callable[[Progress], None] | None) -> CopySide:
+def copy_side(backend: BuiltinBackend, progress: Callable[[Progress], None] | None = None) -> CopySide:
+    """Return the store of a backend, with what reads its notes into it."""
     store = backend.follow_and_act(lambda _, index: index)
 
     def sync() -> Sync:

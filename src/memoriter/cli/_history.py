@@ -31,7 +31,7 @@ STATES = {"unknown": "; it is not known whether it was completed", "failed": "; 
 @click.option(
     "-n",
     "number",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 999),
     metavar="N",
     default=SHOWN_CHANGES,
     show_default=True,
@@ -65,7 +65,7 @@ def history_command(path: str | None, since: str | None, number: int) -> None:
             screen.show(list(_change_lines(origin.change, every=True)))
             screen.show([((f"  instead of: {text}", "red"),) for text in origin.replaced])
             return
-        report = memory.history(cited, since=since)
+        report = memory.history(cited, since=since, max_results=number + 1)
     shown = report.changes[:number]
     if screen.as_json:
         screen.json({**history_json(report), "changes": [json_of("NoteChange", each) for each in shown]})
@@ -75,7 +75,7 @@ def history_command(path: str | None, since: str | None, number: int) -> None:
     if not shown:
         screen.note((("The journal has no changes.", ""),))
     elif len(report.changes) > number:
-        screen.note(((f"There are {len(report.changes) - number:,} earlier ones: show more with -n.", "dim"),))
+        screen.note((("There are earlier ones: show more with -n.", "dim"),))
     screen.note(*_unknown_lines(report))
 
 
@@ -141,7 +141,7 @@ def undo_command(identifier: str, *, dry_run: bool) -> None:
 def rollback_command(
     context: click.Context, *, session: str | None, token: str | None, since: str | None, yes: bool, dry_run: bool
 ) -> None:
-    """Take all changes of a conversation, of a token or since a time back.
+    """Take back what a conversation or a token changed.
 
         memoriter rollback --session mcp-3f2a91bc --dry-run
         memoriter rollback --token phone

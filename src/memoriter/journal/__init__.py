@@ -40,23 +40,21 @@ __all__ = [
     "taken_back",
 ]
 
-_OF_HISTORY = {
-    "ChangedSince",
-    "Conflict",
-    "History",
-    "HistoryReport",
-    "LineOrigin",
-    "NoteDifference",
-    "NoteWithout",
-    "TakeBackPlan",
-    "moment_of",
-    "taken_back",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Import what only the commands about changes need on first use."""
-    if name in _OF_HISTORY:
+    if name in {
+        "ChangedSince",
+        "Conflict",
+        "History",
+        "HistoryReport",
+        "LineOrigin",
+        "NoteDifference",
+        "NoteWithout",
+        "TakeBackPlan",
+        "moment_of",
+        "taken_back",
+    }:
         from memoriter.journal import _history
 
         return getattr(_history, name)

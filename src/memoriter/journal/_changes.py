@@ -20,8 +20,8 @@ FOUND = "found"
 SEEN = "seen"
 """The act of a change that another program made, and that memoriter saw later."""
 FORGET = "forget"
-_LONG = 300
-"""Bytes from which texts are compressed."""
+_LONG = 600
+"""Bytes of a line from which its texts are compressed."""
 _MOST_COMPARED = 20_000
 """Lines between the first and the last difference of two texts, from which they are one difference."""
 
@@ -168,11 +168,12 @@ def encode(change: Change) -> bytes:
     if change.of:
         fields["of"] = change.of
     if change.hunks is not None:
-        hunks = json.dumps([[hunk.start, *map(_texts, (hunk.removed, hunk.added))] for hunk in change.hunks])
-        packed = len(hunks) > _LONG
-        fields["packed" if packed else "hunks"] = (
-            base64.b85encode(zlib.compress(hunks.encode(), 1)).decode() if packed else hunks
-        )
+        fields["hunks"] = [[hunk.start, _texts(hunk.removed), _texts(hunk.added)] for hunk in change.hunks]
+    line = json.dumps(fields).encode() + b"\n"
+    if len(line) <= _LONG or change.hunks is None:
+        return line
+    hunks = json.dumps(fields.pop("hunks")).encode()
+    fields["packed"] = base64.b85encode(zlib.compress(hunks, 1)).decode()
     return json.dumps(fields).encode() + b"\n"
 
 
@@ -181,7 +182,7 @@ def decode(fields: dict[str, Any], state: str) -> Change:
     hunks = fields.get("hunks")
     if packed := fields.get("packed"):
         try:
-            hunks = zlib.decompress(base64.b85decode(packed)).decode()
+            hunks = json.loads(zlib.decompress(base64.b85decode(packed)))
         except zlib.error as error:
             raise ValueError(str(error)) from error
     return Change(
@@ -193,7 +194,7 @@ def decode(fields: dict[str, Any], state: str) -> Change:
         fields.get("session", ""),
         fields["before"],
         fields["after"],
-        None if hunks is None else tuple(map(_hunk, cast("list[Any]", json.loads(hunks)))),
+        None if hunks is None else tuple(map(_hunk, cast("list[Any]", hunks))),
         state,
         tuple(fields.get("of", ())),
     )

@@ -28,8 +28,6 @@ _SHORTEST = 4
 class Notes(Protocol):
     """The notes of a folder, as a workspace has them."""
 
-    @property
-    def journal(self) -> Journal | None: ...
     def look(self, path: str) -> bytes | None:
         """Return the content of a note, and enter what other programs changed. Raises PathRefused."""
         ...
@@ -121,26 +119,26 @@ class NoteDifference:
 class History:
     """The changes of the notes of one folder."""
 
-    def __init__(self, notes: Notes) -> None:
-        """Wrap the notes. Raises UsageError if their changes are not entered into a journal."""
-        if notes.journal is None:
+    def __init__(self, notes: Notes, journal: Journal | None) -> None:
+        """Wrap the notes and their journal. Raises UsageError if there is none."""
+        if journal is None:
             raise UsageError(
                 "The journal of changes is turned off.",
                 remedy="Run `memoriter config set memory.journal.enabled true`.",
             )
         self._notes = notes
-        self._journal = notes.journal
+        self._journal = journal
 
-    def changes(self, path: str | None = None, since: float = 0.0) -> HistoryReport:
+    def changes(self, path: str | None = None, since: float = 0.0, most: int | None = None) -> HistoryReport:
         """Return the changes of a note or, without those that only found a note, of all, the newest first."""
         if path is None:
-            part = self._journal.everything(since)
-            found = [change for change in part.changes if change.act != FOUND]
+            part = self._journal.everything(since, most)
+            found = part.changes
         else:
             self._look(path)
             part = self._journal.of_note(path)
             found = [change for change in part.changes if change.at >= since]
-        return HistoryReport(tuple(reversed(found)), part.damaged, part.dropped)
+        return HistoryReport(tuple(reversed(found))[:most], part.damaged, part.dropped)
 
     def line(self, path: str, number: int) -> LineOrigin | None:
         """Return where a line of a note is from; None if the journal does not know. Raises UsageError."""
@@ -153,18 +151,16 @@ class History:
     def find(self, identifier: str) -> Change:
         """Return the change with an id, or with one that begins so. Raises UsageError."""
         wanted = identifier.strip().lower()
-        found = [change for change in self._journal.everything().changes if change.id.startswith(wanted)]
-        if len(wanted) < _SHORTEST or len(found) != 1:
-            problem = (
-                "Several changes have" if len(found) > 1 and len(wanted) >= _SHORTEST else "There is no change with"
-            )
+        found = self._journal.starting(wanted) if len(wanted) >= _SHORTEST and wanted.isalnum() else []
+        if len(found) != 1:
+            problem = "Several changes have" if found else "There is no change with"
             raise UsageError(f"{problem} the id {identifier!r}.", remedy="See the changes with `memoriter history`.")
         return found[0]
 
     def select(self, test: Callable[[Change], bool], since: float = 0.0) -> tuple[Change, ...]:
         """Return the changes that a test accepts, the oldest first, but for those that other changes took back."""
         changes = self._journal.everything(since).changes
-        chosen = [change for change in changes if change.act not in {FOUND, FORGET} and test(change)]
+        chosen = [change for change in changes if change.act != FORGET and test(change)]
         ids = {change.id for change in chosen}
         undone = taken_back(change for change in changes if change.id not in ids)
         return tuple(change for change in chosen if change.id not in undone)
@@ -260,11 +256,15 @@ class History:
         with acting(who=OWNER, act="review"):
             self._notes.replace(change.path, content or b"", expected=note.expected, of=())
 
-    def differences(self, since: float) -> tuple[NoteDifference, ...]:
-        """Return what each note is now and was at a time; notes that the journal did not know then are left out."""
-        paths = {change.path for change in self._journal.everything(since).changes}
+    def differences(self, since: float, paths: Iterable[str]) -> tuple[NoteDifference, ...]:
+        """Return what each note is now and was at a time, or was first seen later.
+
+        Args:
+            since: seconds since 1970.
+            paths: the notes that there are now.
+        """
         found = list[NoteDifference]()
-        for path, known, before in self.texts_at(since, (), paths, first_known=True):
+        for path, known, before in self.texts_at(since, paths, first_known=True):
             now = self._look(path)
             if known and before != now:
                 found.append(NoteDifference(path, _texts(before), _texts(now)))
@@ -289,9 +289,17 @@ class History:
             content = self._look(path)
             changes = by_path.get(path, [])
             known, text = text_at(changes, time, None if content is None else bytes_hash(content))
-            if not known and first_known and changes and changes[0].act == FOUND:
-                known, text = True, content_of([line for hunk in changes[0].hunks or () for line in hunk.added])
+            if not known and first_known:
+                text = self.first_text(path)
+                known = text is not None
             yield path, known, text
+
+    def first_text(self, path: str) -> bytes | None:
+        """Return a note as it was first seen, or as it is now if the journal has no change of it."""
+        changes = self._journal.of_note(path).changes
+        if not changes:
+            return self._look(path)
+        return content_of([line for hunk in changes[0].hunks or () for line in hunk.added])
 
     def _look(self, path: str) -> bytes | None:
         with suppress(PathRefused):

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from math import inf
+from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.journal._changes import (
@@ -52,6 +53,7 @@ _TAIL = 1 << 16
 """Bytes at the end of a file in which the last change of a note is looked for first."""
 _CHECKED = 1 << 18
 """Bytes after which the size and the age of the journal are looked at again."""
+_ENTRY = b'{"note": '
 _TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": ([\d.]+), "who": "[^\n]*?", "act": "(\w*)"')
 
 
@@ -90,6 +92,8 @@ class Journal:
         self._max_days = max_days
         self._wall = wall
         self._last: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._open: _OpenFile | None = None
+        self._gate = RLock()
 
     @contextmanager
     def recording(
@@ -171,24 +175,35 @@ class Journal:
 
     def of_note(self, path: str) -> JournalFile:
         """Return the changes of a note in the order in which they were entered."""
-        return self._read(self.file_of(path), _beginning(path))
+        return self._read(self.file_of(path), _beginning(path)[1:])
 
     def of_file(self, file: Path) -> list[Change]:
         """Return the changes in one file of the journal."""
         return self._read(file).changes
 
-    def everything(self, since: float = 0.0) -> JournalFile:
-        """Return the changes of all notes since a time, the oldest first."""
+    def everything(self, since: float = 0.0, most: int | None = None) -> JournalFile:
+        """Return the changes of all notes, the oldest first, without those that only found a note.
+
+        Args:
+            since: no earlier changes.
+            most: only as many, the newest; None: all.
+        """
         found = JournalFile()
+        rows = list[_Row]()
         for file in self.files():
             if since and file.stat().st_mtime < since:
                 break
-            part = self._read(file)
-            found.changes += [change for change in part.changes if change.at >= since]
-            found.damaged += part.damaged
-            found.dropped += part.dropped
-        found.changes.sort(key=lambda change: change.at)
-        return found
+            rows += [row for row in _rows(file, found) if row.at >= since and row.fields.get("act") != FOUND]
+        rows.sort(key=lambda row: row.at)
+        return _decoded(rows[-most:] if most else rows, found)
+
+    def starting(self, identifier: str) -> list[Change]:
+        """Return the changes whose ids begin so."""
+        needle = f'"id": "{identifier}'.encode()
+        found = JournalFile()
+        for file in self.files():
+            _decoded(_rows(file, found, lambda line: needle in line), found)
+        return found.changes
 
     def erase(self, holds: Callable[[bytes], set[int]], paths: Collection[str] = (), *, dry_run: bool = False) -> int:
         """Erase lines, and return how many changes held some. Raises OSError.
@@ -362,62 +377,109 @@ class Journal:
 
     @contextmanager
     def _locked(self, file: Path) -> Generator[int]:
-        """Open a file of the journal to append to it, and create it if it is missing. Raises OSError."""
-        while True:
-            try:
-                descriptor = open_private(str(file), os.O_RDWR | os.O_APPEND | os.O_CREAT)
-            except FileNotFoundError:
-                make_private_folder(self.folder)
-                replace_private(self.folder / _BEGAN, str(self._wall()).encode())
-                continue
-            try:
-                with suppress(ImportError):  # Windows
-                    import fcntl
+        """Open a file of the journal to append to it, and hold its lock; it is created if missing. Raises OSError."""
+        with self._gate:
+            while True:
+                if self._open is None or self._open.file != file:
+                    self._open = _OpenFile(file, self._create(file))
+                opened = self._open
+                with _flock(opened.descriptor):
+                    if opened.is_current():
+                        yield opened.descriptor
+                        return
+                self._open = None  # it has been written again
 
-                    with suppress(OSError):  # a network file system without locks
-                        fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if self._is_current(file, descriptor):
-                    yield descriptor
-                    return
-            finally:
-                os.close(descriptor)
+    def _create(self, file: Path) -> int:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        try:
+            return open_private(str(file), flags)
+        except FileNotFoundError:
+            make_private_folder(self.folder)
+            replace_private(self.folder / _BEGAN, str(self._wall()).encode())
+            return open_private(str(file), flags)
 
     @staticmethod
-    def _is_current(file: Path, descriptor: int) -> bool:
-        """Return whether the open file has not been written again under its name."""
+    def _read(file: Path, beginning: bytes = b"") -> JournalFile:
+        """Return what a file holds; of one note only, if `beginning` is how its lines begin."""
+        found = JournalFile()
+        return _decoded(_rows(file, found, lambda line: line.startswith(beginning)), found)
+
+
+class _OpenFile:
+    """A file of the journal that stays open for the next entry."""
+
+    def __init__(self, file: Path, descriptor: int) -> None:
+        self.file = file
+        self.descriptor = descriptor
+
+    def is_current(self) -> bool:
+        """Return whether the file has not been written again under its name."""
         with suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(descriptor), file.stat())
+            return os.path.samestat(os.fstat(self.descriptor), self.file.stat())
         return False
 
-    @staticmethod
-    def _read(file: Path, needle: bytes | None = None) -> JournalFile:
-        """Return what a file holds; of one note only, if `needle` is how its lines begin."""
-        found = JournalFile()
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+
+@contextmanager
+def _flock(descriptor: int) -> Generator[None]:
+    """Hold the lock of an open file, where the system and the disk have locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+@dataclass(slots=True)
+class _Row:
+    """A line about a change that is not decoded yet."""
+
+    at: float
+    fields: dict[str, Any]
+    state: str
+
+
+def _rows(file: Path, found: JournalFile, wanted: Callable[[bytes], bool] = lambda _: True) -> list[_Row]:
+    """Return the lines of a file about changes that are wanted, and count what is damaged and dropped."""
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return []
+    rows = list[_Row]()
+    states = dict[str, str]()
+    for line in content.split(b"\n"):
+        if not line or (line.startswith(_ENTRY) and not wanted(line)):
+            continue
         try:
-            content = file.read_bytes()
-        except FileNotFoundError:
-            return found
-        entries = list[dict[str, Any]]()
-        states = dict[str, str]()
-        for line in content.split(b"\n"):
-            if not line or (needle is not None and line.startswith(b'{"note"') and not line.startswith(needle[1:])):
+            fields = cast("dict[str, Any]", json.loads(line))
+            if "note" in fields:
+                rows.append(_Row(float(fields["time"]), fields, "unknown"))
                 continue
-            try:
-                fields = cast("dict[str, Any]", json.loads(line))
-                if "note" in fields:
-                    entries.append(fields)
-                    continue
-                found.dropped += int(fields.get("dropped", 0))
-                states |= {fields[state]: state for state in ("done", "failed") if state in fields}
-            except (ValueError, TypeError, RecursionError):
-                found.damaged += 1
-        for fields in entries:
-            try:
-                state = "done" if fields.get("act") == FOUND else states.get(fields["id"], "unknown")
-                found.changes.append(decode(fields, state))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                found.damaged += 1
-        return found
+            found.dropped += int(fields.get("dropped", 0))
+            states |= {fields[state]: state for state in ("done", "failed") if state in fields}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            found.damaged += 1
+    for row in rows:
+        row.state = "done" if row.fields.get("act") == FOUND else states.get(row.fields.get("id", ""), "unknown")
+    return rows
+
+
+def _decoded(rows: Iterable[_Row], found: JournalFile) -> JournalFile:
+    """Add the changes of lines to what was found."""
+    for row in rows:
+        try:
+            found.changes.append(decode(row.fields, row.state))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            found.damaged += 1
+    return found
 
 
 def _oldest(file: Path) -> float | None:

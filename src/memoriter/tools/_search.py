@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from memoriter.api_json import result_json, unavailable_json, with_footer
@@ -93,11 +94,12 @@ def _search(memory: MemoryLike, params: Mapping[str, Any], session_key: str | No
 
 def found_json(memory: MemoryLike, result: SearchResult, *, citations: bool, texts: bool = False) -> dict[str, Any]:
     """Return a search result for somebody who does not know the notes: with the author of each passage and folder."""
+    as_of = (result.understood or {}).get("asOf")
     from memoriter.workspace import author_of_hit  # listing the tools must not read notes
 
     answer = result_json(result, citations=citations, texts=texts)
     for row, hit in zip(answer["results"], result.hits, strict=True):
-        if author := author_of_hit(memory.authors, hit):
+        if author := author_of_hit(partial(memory.authors, as_of=as_of) if as_of else memory.authors, hit):
             row["author"] = author
     return answer | origin_json(memory)
 

@@ -228,6 +228,17 @@ class Query:
         ),
     ] = None
     """The key of the conversation that asks, such as `agent:main:slack:group:7`; None: the owner asks."""
+    as_of: Annotated[
+        str | None,
+        Argument(
+            "Search the notes as they were at this time, from the journal and from Git: 2026-02-10 (its end), 7d, 2h,"
+            " 2026-02-10T14:30.",
+            "Search the notes as they were at the end of this day, or at this time: YYYY-MM-DD, or YYYY-MM-DDTHH:MM.",
+            metavar="WHEN",
+            narrows=False,
+        ),
+    ] = None
+    """A time of which the state of the notes is searched; None: now."""
     any_day: bool = False
     """Whether the caller has decided about days, so that no time is read from the text."""
     time: Days | None = None
