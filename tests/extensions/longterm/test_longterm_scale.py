@@ -234,7 +234,7 @@ def test_a_write_waits_for_that_of_another_process_and_fails_in_words(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        monkeypatch.setattr("memoriter.extensions.longterm._lance_keys.LOCK_SECONDS", 0.05)
+        monkeypatch.setattr("memoriter.extensions.longterm._lance_upkeep.LOCK_SECONDS", 0.05)
         with pytest.raises(IndexUnavailable, match="Another process") as raised:
             store.store([memory(1)], [vector])
         assert raised.value.remedy == "Stop the other process, or try again."
