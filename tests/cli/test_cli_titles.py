@@ -362,7 +362,8 @@ def test_remember_puts_an_entry_below_a_heading(program: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    "heading", ["## 1. Groceries", "## 2.1 Groceries", "## Groceries #shop", "## Groceries {#food}", "## **Groceries** ##"]
+    "heading",
+    ["## 1. Groceries", "## 2.1 Groceries", "## Groceries #shop", "## Groceries {#food}", "## **Groceries** ##"],
 )
 def test_a_section_has_a_number_tags_or_an_id_beside_its_name(program: Program, heading: str) -> None:
     write(program, "MEMORY.md", f"{heading}\n\n- Tea.\n\n## Groceries of June\n")

@@ -1,7 +1,8 @@
 """The keys that OpenClaw keeps for embedding services, besides those of `models.providers`; they are only read.
 
 They count only with a configuration of OpenClaw, and only if it names a service: a key that happens to be there never
-decides that notes leave the machine. Where OpenClaw would use it, a diagnostic says how to. A file that other users of the machine can read is left out.
+decides that notes leave the machine. Where OpenClaw would use it, a diagnostic says how to. A file that other users of
+the machine can read is left out.
 """
 
 from __future__ import annotations
@@ -69,18 +70,14 @@ def openclaw_keys(
     if not names_a_service(settings):
         is_auto = settings.provider.strip() in {"", AUTO}
         decided = settings.offline or settings.remote.api_key or settings.local.model_path
-        return OpenClawKeys(
-            refused=_unused_key(configuration, found, environ) if is_auto and not decided else ()
-        )
+        return OpenClawKeys(refused=_unused_key(configuration, found, environ) if is_auto and not decided else ())
     for vendor in (settings.provider.strip(), settings.fallback.strip()):
         if vendor in found.sign_ins and not _has_key(vendor, configuration, settings, found):
             found.refuse_sign_in(vendor)
     return OpenClawKeys(found.variables, found.keys, tuple(found.refused))
 
 
-def _unused_key(
-    configuration: Configuration, found: _Finder, environ: Mapping[str, str]
-) -> tuple[Diagnostic, ...]:
+def _unused_key(configuration: Configuration, found: _Finder, environ: Mapping[str, str]) -> tuple[Diagnostic, ...]:
     """Return a diagnostic about the key with which OpenClaw's `auto` selects a service; memoriter's selects none."""
     entries = configuration.settings.models.providers
     places = {VENDORS.get(name, name): f"models.providers.{name}.apiKey" for name in entries if entries[name].api_key}
@@ -94,9 +91,7 @@ def _unused_key(
     return ()
 
 
-def _find(
-    configuration: Configuration, state: Path, agent: str, environ: Mapping[str, str], now: float
-) -> _Finder:
+def _find(configuration: Configuration, state: Path, agent: str, environ: Mapping[str, str], now: float) -> _Finder:
     """Return what `.env`, the configuration and the profiles of an agent hold."""
     found = _Finder(environ, now)
     found.read_dotenv(state / ".env")

@@ -30,7 +30,9 @@ _FOLDERS = re.compile(
     r"(?:(?:(?P=year)-)?(?P=month)-)?(?P<day>[12]\d|3[01]|0?[1-9])(?=[-_. /]|$)"
 )
 """Folders of a year and a month above the day: `2024/03/05.md`, `2024/03-March/05 Tuesday.md`, `2024-03/05.md`."""
-_NAMED_MONTH = re.compile(r"(?:^|/)(?P<year>(?:19|20)\d\d)/(?P<month>[^/\d]{3,20})/(?P<day>0?[1-9]|[12]\d|3[01])(?:\.\w+)?$")
+_NAMED_MONTH = re.compile(
+    r"(?:^|/)(?P<year>(?:19|20)\d\d)/(?P<month>[^/\d]{3,20})/(?P<day>0?[1-9]|[12]\d|3[01])(?:\.\w+)?$"
+)
 """The end of a path with the name of a month: `2024/March/5.md`."""
 _HYPHENS = re.compile(r"(?<=\d)-(?=[^\W\d])|(?<=[^\W\d])-(?=\d)")
 _SOME_DAY = re.compile(r"(?=.*(?:19|20)\d\d)(?=.*(?<!\d)\d{1,2}(?!\d))")

@@ -32,7 +32,7 @@ def read_toml(text: str) -> tuple[dict[str, Any], list[int]]:
         except ValueError:
             wrong.append(number)
             match = _ENTRY.match(entry)
-            key = (match and match[1] or "").strip("\"'")
+            key = ((match and match[1]) or "").strip("\"'")
             document.setdefault(key, (match[2] if match and match[1] else entry).strip("\"' \t\r\n"))
             continue
         _merge(document, read)

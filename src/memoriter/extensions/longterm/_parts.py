@@ -90,7 +90,9 @@ def parts_of(context: PluginContext) -> LongTermParts:
         return LanceStore(database, model=model, dimensions=dimensions, options=options, trusted=trusted)
 
     return LongTermParts(
-        workspace=services.workspace if state is None else Workspace(folder, layout="openclaw", make=make_private_folder),
+        workspace=services.workspace
+        if state is None
+        else Workspace(folder, layout="openclaw", make=make_private_folder),
         apart=state is not None,
         backend=services.backend,
         embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
