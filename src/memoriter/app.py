@@ -182,8 +182,10 @@ def plugins_of(assembly: Assembly) -> Plugins:
     return load_plugins(names, installed_plugins(), services_for(assembly))
 
 
-def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryLike) -> SessionEnvironment:
-    """Return the environment that the sessions of a memory share."""
+def session_environment_of(
+    assembly: Assembly, plugins: Plugins, memory: MemoryLike, index_changes: Callable[[str], tuple[Diagnostic, ...]]
+) -> SessionEnvironment:
+    """Return the environment that the sessions of a memory share; each calls `index_changes` with its key first."""
     from memoriter.agent import HookBus, SessionEnvironment, recall_listener
     from memoriter.tools import citations_on
 
@@ -204,7 +206,7 @@ def session_environment_of(assembly: Assembly, plugins: Plugins, memory: MemoryL
         compaction=defaults.compaction,
         window=defaults.context_tokens,
         cites=partial(citations_on, settings.memory.citations),
-        index_changes=memory.session_started,
+        index_changes=index_changes,
         reasons=tuple(plugins.reasons),
         active=settings.plugins.slots.names != ("none",),
         capture=settings.memory.capture,

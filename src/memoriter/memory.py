@@ -716,7 +716,9 @@ class Memory:
         from memoriter.agent import Session
 
         with self._gate:
-            self._session_env = self._session_env or session_environment_of(self._assembly, self._plugins, self)
+            self._session_env = self._session_env or session_environment_of(
+                self._assembly, self._plugins, self, self.session_started
+            )
         self._notes.check_trust()
         place = self.place
         origin = (replace(place, trust="trusted") if project else place).origin

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from memoriter.config import Configuration, MemorySearch, Place
-    from memoriter.types import Diagnostic, Excerpt, Remembered, SearchResult, Source, SourceKind
+    from memoriter.types import Excerpt, Remembered, SearchResult, Source, SourceKind
 
 
 class MemoryLike(Protocol):
@@ -50,7 +50,6 @@ class MemoryLike(Protocol):
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt: ...
     def authors(self, path: str, *, as_of: date | str | None = None) -> list[str]: ...
     def sources(self) -> Sequence[Source]: ...
-    def session_started(self, session: str | None = None) -> tuple[Diagnostic, ...]: ...
     def remember(
         self, text: str, *, to: Literal["daily", "long-term"] = "daily", origin: str | None = None
     ) -> Remembered: ...

@@ -28,7 +28,8 @@ PATHS = [
 ]  # fmt: skip
 NEITHER = [
     "2024.md", "2024-03.md", "March 2024.md", "2024-W10.md", "10000000.md", "v1.2024.03.md", "05-03-2024.md",
-    "2024-02-30.md", "20241301.md", "order 20240305991.md", "1234-20-99.md", "2024/plans/05.md", "2024/March/32.md", "MEMORY.md",
+    "2024-02-30.md", "20241301.md", "order 20240305991.md", "1234-20-99.md", "2024/plans/05.md", "MEMORY.md",
+    "2024/March/32.md",
     "chapter/3/5.md", "yesterday.md", "+49 2024 0305 11.md",
 ]  # fmt: skip
 

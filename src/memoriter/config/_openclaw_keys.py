@@ -1,7 +1,8 @@
 """The keys that OpenClaw keeps for embedding services, besides those of `models.providers`; they are only read.
 
 They count only with a configuration of OpenClaw, and only if it names a service: a key that happens to be there never
-decides that notes leave the machine. Where OpenClaw would use it, a diagnostic says how to. A file that other users of the machine can read is left out.
+decides that notes leave the machine. Where OpenClaw would use it, a diagnostic says how to. A file that other users of
+the machine can read is left out.
 """
 
 from __future__ import annotations

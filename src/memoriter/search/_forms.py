@@ -34,6 +34,8 @@ _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": 
 _SPELLED_LETTERS = re.compile("[äöüåøÄÖÜÅØ]")
 _TWO_LETTERS = re.compile("ae|oe|ue|aa")
 _CODES = re.compile(r"\w[-'.:_]\w|(?<!\w)\w{1,8} \d|\d\w* \w{1,4}(?!\w)")
+may_have_codes = _CODES.search
+"""Returns whether a query may have words that notes write with other separators, or without, as a match or None."""
 _CODE_GROUP = re.compile("[a-z]{1,4}|[0-9]{1,16}|[a-z0-9]{2,4}")
 _MOST_GROUPS = 6
 """The most groups of an identifier with spaces between them."""
@@ -95,11 +97,6 @@ def query_forms(text: str) -> Mapping[str, tuple[str, ...]]:
     for term, code in _codes_in(tokens):
         forms[term] = (*forms.get(term, ()), code)
     return {term: each for term, each in forms.items() if each}
-
-
-def may_have_codes(text: str) -> bool:
-    """Return whether a query may have words that notes write with other separators, or without."""
-    return _CODES.search(text) is not None
 
 
 def _codes_in(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:

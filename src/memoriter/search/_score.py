@@ -151,11 +151,8 @@ def weigh(
     """
     absent = {term for term in terms if not frequency.get(term, 0)}
     present = {term: [form for form in forms.get(term, ()) if frequency.get(form, 0)] for term in terms}
-    replaced = {
-        term
-        for term in absent
-        if not present[term] and (is_compound(term, terms) or is_part(term, set(terms) - absent))
-    }
+    nowhere = [term for term in absent if not present[term]]
+    replaced = {term for term in nowhere if is_compound(term, terms) or is_part(term, set(terms) - absent)}
     used = [term for term in terms if term not in replaced] or list(terms)
     present = {term: present[term] for term in used}
     unknown = [term for term in absent if not any(term in form for form in present.get(term, ()))]

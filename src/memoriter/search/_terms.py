@@ -66,13 +66,16 @@ _JOINABLE = re.compile(
     r"|\d+(?:_\d+)+|(?:[\da-fA-F]{2}[:-]){5}[\da-fA-F]{2}|(?:[\da-fA-F]{4}\.){2}[\da-fA-F]{4}"  # 1_000, addresses
 )
 """A word with separators that people also leave out."""
+_GAP = " \u00a0\u202f\u2009-"
 _CODE_GROUP = r"(?:[A-Z]{1,4}|\d{1,8}|[A-Z\d]{2,4})"
 _SPACED_CODE = re.compile(
-    rf"(?<![\w-])(?=[A-Z \d-]*\d)(?=[\d -]*[A-Z]){_CODE_GROUP}(?:[ -]{_CODE_GROUP}){{1,7}}(?![\w-])"
-    r"|(?<![\w.,])\d{1,6} (?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
+    rf"(?<![\w-])(?=[A-Z\d{_GAP}]*\d)(?=[\d{_GAP}]*[A-Z]){_CODE_GROUP}(?:[{_GAP}]{_CODE_GROUP}){{1,7}}(?![\w-])"
+    rf"|(?<![\w.,])\d{{1,6}}[{_GAP}](?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
     re.ASCII,
 )
 """An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit."""
+_MAY_BE_SPACED = re.compile(rf"[A-Z\d][{_GAP}][A-Z\d]|\d[{_GAP}][a-zμµTVAWJN]{{1,3}}(?!\w)|\d[{_GAP}][kMGT]", re.ASCII)
+"""Most texts have nothing like one, and this is found out faster."""
 _SYLLABLE = "[\\w--\\p{M}](?:\\p{M}|(?<=[\u1039\u17d2\u1a60])\\w)*"
 """A letter with its marks, and in Burmese, Khmer and Tai Tham the letters below it; a pattern of `regex`."""
 
@@ -114,8 +117,10 @@ def spaced_codes(text: str) -> list[str]:
     ['lh454', '5kg']
     """
     codes = list[str]()
+    if _MAY_BE_SPACED.search(text) is None:
+        return codes
     for match in _SPACED_CODE.finditer(text):
-        groups = re.split("[ -]", match[0].lower())
+        groups = re.split(f"[{_GAP}]", match[0].lower())
         pairs = [first + second for first, second in pairwise(groups) if first.isalpha() != second.isalpha()]
         codes += pairs if len(groups) == len(pairs) + 1 == 2 else [*pairs, "".join(groups)]
     return codes

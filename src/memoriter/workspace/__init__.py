@@ -191,5 +191,6 @@ def __getattr__(name: str) -> Any:
         if name in names:
             from importlib import import_module
 
-            return getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)  # asked for by each chunk
+            return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
 """A note as it is indexed: its passages, and what belongs to the whole note: title, other names, tags, day.
 
-Front matter is the YAML between two lines of `---` at the start of a note, the TOML between two lines of `+++`, the JSON
-between `{` and `}`, or Logseq's `key:: value` lines. Tags in the text follow Obsidian's rule: `#` and letters, digits,
-`_`, `-` or `/`, and not digits alone.
+Front matter is the YAML between two lines of `---` at the start of a note, the TOML between two lines of `+++`, the
+JSON between `{` and `}`, or Logseq's `key:: value` lines. Tags in the text follow Obsidian's rule: `#` and letters,
+digits, `_`, `-` or `/`, and not digits alone.
 """
 
 from __future__ import annotations

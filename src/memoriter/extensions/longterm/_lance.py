@@ -243,7 +243,8 @@ class LanceStore:
         if self._table is None and self._name in self._table_names():
             self._table = self._connected().open_table(self._name)
             schema = self._table.schema
-            if upkeep.TERMS not in schema.names or int((schema.metadata or {}).get(_ANALYSIS, 0)) < ANALYSIS:
+            metadata = cast("dict[bytes, bytes]", schema.metadata or {})
+            if upkeep.TERMS not in schema.names or int(metadata.get(_ANALYSIS, b"0")) < ANALYSIS:
                 self._table = self._rewritten(self._table)
             self._checked = self._table.version
         if self._table is not None:

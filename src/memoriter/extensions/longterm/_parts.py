@@ -76,7 +76,9 @@ def parts_of(context: PluginContext) -> LongTermParts:
     note = workspace_key(place.workspace)
     principal = principal_of(settings, note)
     state = context.memory.configuration.state
+    apart = state is not None
     folder = services.home / "memory" / "long-term-notes" / note
+    workspace = Workspace(folder, layout="openclaw", make=make_private_folder) if apart else services.workspace
     recalls_agents = context.memory.configuration.settings.trust.agent == "recall"
     trusted = frozenset[Origin]({"agent"} if recalls_agents else ())
     options = {name: expand(value, services.environ) for name, value in settings.storage_options.items()}
@@ -92,10 +94,8 @@ def parts_of(context: PluginContext) -> LongTermParts:
         return LanceStore(database, model=model, dimensions=dimensions, options=options, trusted=trusted)
 
     return LongTermParts(
-        workspace=services.workspace
-        if state is None
-        else Workspace(folder, layout="openclaw", make=make_private_folder),
-        apart=state is not None,
+        workspace=workspace,
+        apart=apart,
         backend=services.backend,
         embedding=services.embedding(embedding_settings(settings, context.memory.settings)),
         open_store=open_store,

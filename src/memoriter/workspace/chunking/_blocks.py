@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.values import dataclass
@@ -384,6 +385,7 @@ _EMPHASIS = re.compile(r"(\*{1,3}|_{2,3}|~~|`{1,3})(?=\S)([^*`~]{1,200}?)(?<=\S)
 _LONGEST_TITLE = 200
 
 
+@lru_cache(maxsize=1_024)
 def plain_title(title: str) -> str:
     """Return a heading's text without the marks of links, emphasis and code, at most 200 characters long."""
     text = _CLOSING_MARKS.sub("", title[: 4 * _LONGEST_TITLE].rstrip())

@@ -71,8 +71,8 @@ def append(
         The lines that were written.
 
     Raises:
-        WriteError: nothing was written: no text, no space, no permission, a file in UTF-16, or one that would become too
-            large.
+        WriteError: nothing was written: no text, no space, no permission, a file in UTF-16, or the file would become
+            too large.
         PathRefused: the file is a link, a folder or a device.
     """
     place = _to_place(file)
