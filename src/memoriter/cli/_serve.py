@@ -112,6 +112,8 @@ def serve_command(
     offer_trust(options)
     memory = options.show_egress_notice(options.open_memory(spare=False, by_person=False))
     others = tuple(_open_other(replace(options, workspace=each)) for each in also)
+    if len({os.path.realpath(each.place.workspace) for each in (memory, *others)}) <= len(also):
+        raise UsageError("A workspace is named twice.", remedy="Give each folder once, with -w or --also.")
     from memoriter.access import BrowserSessions
     from memoriter.mcp_server import listen
 
