@@ -92,6 +92,7 @@ def test_forgetting_a_line(open_tab: Callable[..., Tab], env: MemoryEnv) -> None
 
 def test_renaming_a_note(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
     env.write("memory/work/coot.md", "# Coot\n\nThe coot has a white shield.\n")
+    env.write("memory/work/lake.md", "# Lake\n\nOn it lives the [[coot]].\n")
     keys = begun(open_tab)
     keys.open_note("coot white shield")
     keys.press(".")
@@ -101,7 +102,11 @@ def test_renaming_a_note(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
     keys.press("Control+a")
     keys.type("memory/work/bald coot")
     keys.press("Enter")
-    keys.tab.expect_text("article [role=status]", "Renamed.")
+    keys.tab.page.locator("button.main:focus").wait_for()
+    keys.press("Enter")
+    keys.tab.expect_text("article [role=status]", "Renamed. Links in 1 note followed.")
+    keys.press("Enter")
+    keys.tab.expect_text("article [role=status]", "earlier name again")
     assert keys.pressed <= MOST
 
 

@@ -126,6 +126,12 @@ def test_hooks_of_the_first_workspace_use_the_server_and_others_do_their_work_th
         assert WORDS[name] in said.out, said
 
 
+def test_a_workspace_that_is_named_twice_is_refused(env: MemoryEnv) -> None:
+    done = env.run("serve", "-w", of(env, "anna"), "--also", of(env, "anna"), "--port", "0")
+    assert done.exit_code == 2
+    assert "A workspace is named twice." in done.err
+
+
 def searched(client: ApiClient, path: str) -> str:
     """What a tool finds that a new MCP client calls."""
     headers = {"Accept": "application/json, text/event-stream"}

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -111,6 +112,8 @@ def serve_command(
     offer_trust(options)
     memory = options.show_egress_notice(options.open_memory(spare=False, by_person=False))
     others = tuple(_open_other(replace(options, workspace=each)) for each in also)
+    if len({os.path.realpath(each.place.workspace) for each in (memory, *others)}) <= len(also):
+        raise UsageError("A workspace is named twice.", remedy="Give each folder once, with -w or --also.")
     from memoriter.access import BrowserSessions
     from memoriter.mcp_server import listen
 
@@ -131,6 +134,22 @@ def _open_other(options: GlobalOptions) -> Memory:
     """Open a further workspace. Raises ConfigError and WorkspaceNotFound."""
     offer_trust(options)
     return options.show_egress_notice(options.open_memory(spare=False, by_person=False))
+
+
+def _reload_together(memories: Sequence[Memory]) -> None:
+    """Let all workspaces follow the settings of plugins that one of them has changed."""
+    following = Lock()
+
+    def reload_all(_: bool) -> None:
+        if following.acquire(blocking=False):
+            try:
+                for memory in memories:
+                    memory.reload_plugins()
+            finally:
+                following.release()
+
+    for memory in memories if len(memories) > 1 else ():
+        memory.on_reload.append(reload_all)
 
 
 def addresses_of(names: Sequence[str], port: int, *, encrypted: bool) -> Sequence[str]:
@@ -280,6 +299,7 @@ class _ServerRun:
                 server = announce_again(folder, server, self.announcement(place))
 
         self.memory.on_reload.append(on_reload)
+        _reload_together(memories)
         with ExitStack() as watched:
             watching: list[Watching] = []
             for memory, its_events, library in zip(memories, events, libraries, strict=True):

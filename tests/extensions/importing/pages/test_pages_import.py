@@ -40,6 +40,23 @@ def nothing_left(env: MemoryEnv) -> Iterator[None]:
         assert env.run("import", "--undo", each["id"], "--yes").exit_code == 0
 
 
+def test_a_file_is_imported_by_at_most_twelve_keys_from_the_search_box(
+    open_tab: Callable[..., Tab], env: MemoryEnv, tmp_path: Path
+) -> None:
+    tab = open_tab("/search")
+    pressed = ["Escape", "n", *["Tab"] * 5, "Enter"]
+    for key in pressed:
+        tab.page.keyboard.press(key)
+    tab.page.locator("#file:focus").set_input_files(exports.chatgpt(tmp_path))  # instead of the dialog of the browser
+    for key in ("Tab", "Enter"):
+        tab.page.keyboard.press(key)
+    tab.page.locator("button.main:focus").wait_for()
+    tab.page.keyboard.press("Enter")
+    tab.expect_text("main [role=status]", "Imported: 2 notes.")
+    assert len(pressed) + 3 <= 12
+    assert (env.notes / IMPORTED / "chatgpt").is_dir()
+
+
 def test_a_chosen_file_is_shown_imported_and_taken_back(
     open_tab: Callable[..., Tab], env: MemoryEnv, tmp_path: Path
 ) -> None:

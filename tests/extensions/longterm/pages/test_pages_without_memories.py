@@ -46,14 +46,19 @@ def test_the_button_turns_memories_on_at_once_for_pages_agents_and_hooks(tmp_pat
     env = MemoryEnv.at(tmp_path)
     env.configure(provider="fake")
     env.trust()
-    with serving(env, "--no-watch") as server, ApiClient(server.url, server.token) as owner:
+    other = tmp_path / "other"
+    other.mkdir()
+    with serving(env, "--also", str(other), "--no-watch") as server, ApiClient(server.url, server.token) as owner:
         assert "memory_store" not in tools_of(owner)
-        answer = owner.http.post("/memories/turn-on", data={}, follow_redirects=True)
+        answer = owner.http.post("/memories/turn-on", data={"workspace": "notes"}, follow_redirects=True)
         assert "Memories are turned on." in answer.text
         assert "They are off." not in answer.text
-        added = owner.http.post("/memories/add", data={"text": "Ada likes tea."}, follow_redirects=True)
+        added = owner.http.post(
+            "/memories/add", data={"text": "Ada likes tea.", "workspace": "notes"}, follow_redirects=True
+        )
         assert "Remembered." in added.text
         assert "memory_store" in tools_of(owner)
+        assert owner.http.get("/w/other/api/v1/ltm/list").json() == []
         # Commands hand their work to a server only if it has the settings that they would read themselves.
         assert hook(env, "user-prompt", before=NOT_BY_ITSELF, prompt="which tea does Ada like?").err == ""
     assert "memory-lancedb" in env.run("--json", "config", "get", "plugins.slots.memory").json["value"]
