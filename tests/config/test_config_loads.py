@@ -266,3 +266,14 @@ def test_a_configuration_that_is_written_out_and_read_again_is_the_same(tmp_path
     configuration = loaded(tmp_path, EXAMPLE)
     again = loaded(tmp_path, json.dumps(as_file(configuration)))
     assert (again.settings, again.extensions) == (configuration.settings, configuration.extensions)
+
+
+def test_a_value_of_a_setting_with_several_types_is_refused_once_with_all_of_them(tmp_path: Path) -> None:
+    capture = "{plugins: {entries: {'memory-lancedb': {config: {autoCapture: 5}}}}}"
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, capture)
+    name = "plugins.entries.memory-lancedb.config.autoCapture"
+    assert caught.value.message.endswith(
+        f'memoriter.json5:1:50: The setting {name} must be true or false or "inbox", not 5.'
+    )
+    assert "\n" not in caught.value.message

@@ -157,8 +157,6 @@ class Calls:
         return running.ended
 
 
-_T = TypeVar("_T")
-
 BATCH = "document"
 OPEN = "open"
 """The purpose of a call, as the first part of its key."""

@@ -141,6 +141,11 @@ def to_problem(key: Key, error: Mapping[str, Any]) -> Problem:
     kind: str = error["type"]
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         return Problem(key, unknown_key_message(key))
+    setting, declaration = _setting_at(key)
+    if declaration is not None:  # pydantic names each type of a union below the setting
+        expected = type_name(declaration).replace(" | ", " or ")
+        shown = describe_value(error["input"])
+        return Problem(setting, f"The setting {dotted(setting)} must be {expected}, not {shown}.")
     if kind == "literal_error":
         return Problem(
             key,
@@ -155,6 +160,16 @@ def to_problem(key: Key, error: Mapping[str, Any]) -> Problem:
         if expected
         else f"{name} is not valid: {sentence(error['msg'])}",
     )
+
+
+def _setting_at(key: Key) -> tuple[Key, Field[Any] | None]:
+    """Return the key and the declaration of a single setting that a longer key goes through, or the key and None."""
+    for end in range(1, len(key)):
+        section = section_at(key[: end - 1])
+        item = fields_by_key(section).get(str(key[end - 1])) if section else None
+        if item and inner_section(item.type) is None and not is_list(item.type) and not is_table(item.type):
+            return key[:end], item
+    return key, None
 
 
 def describe_value(value: object, *, plain: bool = False) -> str:

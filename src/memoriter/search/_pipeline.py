@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import InvalidQuery
 from memoriter.search._candidates import Candidates, ParsedQuery, RankedLine, gather_by_kind
-from memoriter.search._classic import classic_ranking
 from memoriter.search._dates import age_in_days, decay, is_evergreen, start_of
 from memoriter.search._hits import beyond, interleave, mmr_order, repeated_rows, snippet
 from memoriter.search._rerank import bounded, rerank
@@ -126,6 +125,8 @@ def rank(
         rescorer: decides the order of the best candidates; None: their scores do. Classic scoring uses none.
     """
     if settings.scoring == "classic":
+        from memoriter.search._classic import classic_ranking
+
         pairs = classic_ranking(reader, text, vector, settings, filters=filters, now=now)
         best = [(chunk, score) for chunk, score in pairs if score >= settings.min_score][: max(settings.max_results, 0)]
         if trace is not None:

@@ -98,15 +98,13 @@ def get(work: Work[requests.GetRequest]) -> dict[str, Any]:
 
 
 @operation("POST", "/append", "Appended", requests.AppendRequest, scope="write", quick=True)
-def append(work: Work[requests.AppendRequest]) -> dict[str, Any]:
+def append(work: Work[requests.Append]) -> dict[str, Any]:
     """Add an entry to today's note or to MEMORY.md. Raises WriteError.
 
     It is marked with the caller unless that is the owner.
     """
     memory = work.memory
-    request = work.request
-    caller = work.caller
-    written = memory.remember(request.text, to=request.to, origin=caller.author, again=request.again)
+    written = memory.remember(**work.request.arguments, origin=work.caller.author)
     return appended_json(written, workspace=memory.place.workspace)
 
 

@@ -112,12 +112,18 @@ class Append(Request):
 
     text: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The entry, as Markdown.")]
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Memory.remember`."""
+        return dict(self)
 
+
+_OF_ENTRY: dict[str, Any] = {each.name: _field_of(each) for each in REMEMBER if each.in_http and each.name != "text"}
 AppendRequest = create_model(
     "AppendRequest",
     __base__=Append,
     __doc__="An entry for today's note or for MEMORY.md, as `memoriter remember --json`.",
-    **{each.name: _field_of(each) for each in REMEMBER if each.in_http and each.name != "text"},
+    **_OF_ENTRY,
 )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.index.store._connection import Database
+    from memoriter.index.vectors._binary_quantization import Measurement
     from memoriter.index.vectors._cache import VectorSet
     from memoriter.types import Filters, ScriptBaselines
 
@@ -42,6 +43,20 @@ class VectorEngine(Protocol):
 
     @property
     def name(self) -> EngineName: ...
+
+    @property
+    def size(self) -> int:
+        """The number of vectors, as far as they are loaded."""
+        ...
+
+    @property
+    def measured(self) -> Measurement | None:
+        """The measured oversampling; None if all chunks are compared exactly."""
+        ...
+
+    def loaded(self, version: int) -> bool:
+        """Return whether the engine is up to date with the index."""
+        ...
 
     def catch_up(self, version: int) -> None:
         """Bring the engine up to date with the index; cheap while `version` stays the same."""
@@ -136,6 +151,7 @@ def random_ids(ids: NDArray[np.int64], count: int, seed: int) -> Sequence[int]:
 
 
 _ROOM = 1024
+"""Rows reserved for later additions; pages that are never written cost nothing."""
 _Float = TypeVar("_Float", "np.float32", "np.float64")
 
 
@@ -216,8 +232,6 @@ class StandardizedCosines:
 
 _BATCH = 256
 """Vectors read at a time: few enough for the processor's cache, and loading never needs twice the memory."""
-_ROOM = 1024
-"""Rows reserved for later additions; pages that are never written cost nothing."""
 _MAX_FILTERS = 8
 """The number of filters whose chunks are cached while the index stays the same."""
 
@@ -235,6 +249,7 @@ class ExactEngine:
         self._numbers: NDArray[np.uint8] | None = None
         self._version = -1
         self._overwritten: int = 0
+        self.measured: Measurement | None = None
         self._slots = np.empty(0, dtype=np.int64)
         self._rows = np.empty((0, vector_set.dimensions), dtype=np.float32)
         self._resize(0)

@@ -12,7 +12,6 @@ from memoriter.index.store._connection import counter, increment, set_counter, t
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import WAITING, decode
-from memoriter.index.vectors._codes_engine import CodesEngine, needs_settling
 from memoriter.index.vectors._engines import (
     LARGEST_MATRIX,
     MOST_COMPARED,
@@ -111,10 +110,6 @@ def item_vectors_of(
 
 _T = TypeVar("_T")
 
-_ENGINE_CLASSES: dict[EngineName, Callable[[Database, _cache.VectorSet], VectorEngine]] = {
-    "exact": ExactEngine,
-    "codes": CodesEngine,
-}
 NO_SET = -1
 """The id of a set that is not registered."""
 _LOW_RECALL = Diagnostic(
@@ -245,7 +240,7 @@ class Vectors:
         if self._set is None:
             return 0, 0
         if self._cached_counts is None or self._cached_counts[0] != version:
-            engine = self._engine if isinstance(self._engine, (ExactEngine, CodesEngine)) else None
+            engine = self._engine
             is_current = engine is not None and engine.loaded(version)
             having = engine.size if engine and is_current else _cache.count_embedded(self._connection, self._set)
             self._cached_counts = version, having, _cache.count_failed(self._connection, self._set)
@@ -343,7 +338,7 @@ class Vectors:
         engine: VectorEngine | None = None
         while engine is None:
             if self._engine is None:
-                self._engine = _ENGINE_CLASSES[self.engine](self._connection, self.active())
+                self._engine = self._make_engine()
             engine = self._engine
             engine.catch_up(version)
             if self._engine_setting == "auto" and self._auto_checked != version:
@@ -351,9 +346,16 @@ class Vectors:
                 self._choose_by_size()
                 engine = self._engine
         self._auto_checked = version
-        if isinstance(engine, CodesEngine) and engine.measured and engine.measured.recall < RECALL:
+        if engine.measured and engine.measured.recall < RECALL:
             self._notice(_LOW_RECALL)
         return engine
+
+    def _make_engine(self) -> VectorEngine:
+        if self.engine == "exact":
+            return ExactEngine(self._connection, self.active())
+        from memoriter.index.vectors._codes_engine import CodesEngine  # most indexes are too small for it
+
+        return CodesEngine(self._connection, self.active())
 
     # writing
 
@@ -366,8 +368,11 @@ class Vectors:
         if not is_complete_noted(self._connection, self._set):
             with transaction(self._connection):
                 note_complete(self._connection, self._set)
-        if self.engine == "codes" and needs_settling(self._connection, self._set):
-            self._query_engine(version, lambda _: None)
+        if self.engine == "codes":
+            from memoriter.index.vectors._codes_engine import needs_settling
+
+            if needs_settling(self._connection, self._set):
+                self._query_engine(version, lambda _: None)
 
     def apply_change(self, change: _files.StoredChange) -> None:
         """Count a change of chunks and apply it to the codes."""
