@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
     from memoriter.backends._ledger import Ledger
-    from memoriter.backends._past import index_past, texts_in_past, write_past
+    from memoriter.backends._past import drop_past, index_past, texts_in_past, write_past
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
 
@@ -36,6 +36,7 @@ __all__ = [
     "commit_of_line",
     "commits_of",
     "copy_index",
+    "drop_past",
     "index_past",
     "plan_copy",
     "texts_in_past",
@@ -57,7 +58,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _git
 
         return getattr(_git, name)
-    if name in {"index_past", "texts_in_past", "write_past"}:
+    if name in {"drop_past", "index_past", "texts_in_past", "write_past"}:
         from memoriter.backends import _past
 
         return getattr(_past, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.backends._copies import (
@@ -18,6 +19,7 @@ from memoriter.backends._copies import (
     state_folders,
     versions,
 )
+from memoriter.backends._past import drop_past
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
 from memoriter.folding import contains
 from memoriter.ids import bytes_hash
@@ -323,6 +325,7 @@ def carry_out(
     _delete(contexts_of(sessions), problems)
     if sessions is not None:
         drop_versions(sessions, workspace.root)
+        drop_past(sessions.parents[2] / "memory" / "past", until=inf)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:

@@ -301,13 +301,16 @@ class Journal:
 
     def _end(self, change: Change | None, state: str) -> None:
         """Enter what became of a change; if that is lost, the hashes of the note tell."""
-        opened = self._open
-        if change is None or opened is None:
+        if change is None:
             return
-        line = _state(state, change.id)[1:] + b"\n"
+        file = self._place_of(change.path)
         with suppress(OSError), self._gate:
-            written = os.write(opened.descriptor, b"\n" + line)
-            size, fields = self._last[change.path]
+            opened = self._open
+            if opened is None or opened.file != file:
+                opened = self._lock(file)
+                _unlock(opened.descriptor)
+            written = os.write(opened.descriptor, b"\n" + _state(state, change.id)[1:] + b"\n")
+            size, fields = self._last.get(change.path, (0, {}))
             fields["state"] = state
             fields["after"] = change.after if state == "done" else change.before
             self._last[change.path] = size + written, fields
@@ -390,7 +393,7 @@ class Journal:
     def _rewrite(self, file: Path, compute: Callable[[JournalFile], tuple[list[Change], int]]) -> None:
         """Write a file of the journal again, while no other process writes to it. Raises OSError."""
         with self._gate:
-            opened = self._lock(str(file))
+            opened: _OpenFile | None = self._lock(str(file))
             try:
                 changes, dropped = compute(self._read(file))
                 lines = [b'\n{"dropped": %d}\n' % dropped] if dropped else []
@@ -398,9 +401,12 @@ class Journal:
                     lines += [b"\n", encode(change)]
                     if change.state != "unknown" and change.act != FOUND:
                         lines.append(_state(change.state, change.id) + b"\n")
+                if fcntl is None:  # Windows replaces no file that is open
+                    self._open = opened = None
                 replace_private(file, b"".join(lines))
             finally:
-                _unlock(opened.descriptor)
+                if opened is not None:
+                    _unlock(opened.descriptor)
             self._open = None
             self._last.clear()
 
