@@ -9,10 +9,11 @@ from memoriter.backends._protocol import BackendSetup, MemoryBackend, WatchRun
 from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
+    from memoriter.backends._copies import drop_past
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
     from memoriter.backends._ledger import Ledger
-    from memoriter.backends._past import drop_past, index_past, texts_in_past, write_past
+    from memoriter.backends._past import index_past, texts_in_past, write_past
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
 
@@ -58,7 +59,11 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _git
 
         return getattr(_git, name)
-    if name in {"drop_past", "index_past", "texts_in_past", "write_past"}:
+    if name == "drop_past":
+        from memoriter.backends import _copies
+
+        return _copies.drop_past
+    if name in {"index_past", "texts_in_past", "write_past"}:
         from memoriter.backends import _past
 
         return getattr(_past, name)

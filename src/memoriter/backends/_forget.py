@@ -13,13 +13,13 @@ from memoriter.backends._copies import (
     contexts_of,
     copy_query,
     cut_from_copies,
+    drop_past,
     drop_versions,
     files_containing,
     residual_copies,
     state_folders,
     versions,
 )
-from memoriter.backends._past import drop_past
 from memoriter.errors import IndexUnavailable, MemoriterError, PathRefused, UsageError, WriteConflict, sentence
 from memoriter.folding import contains
 from memoriter.ids import bytes_hash

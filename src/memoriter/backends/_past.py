@@ -53,15 +53,6 @@ def texts_in_past(
     return texts, (Diagnostic("past_unknown", message, "See what it knows with `memoriter history PATH`."),)
 
 
-def drop_past(folder: Path, *, until: float) -> None:
-    """Delete what killed processes left of searches of the past, unless it is newer than a time."""
-    import shutil
-
-    for each in folder.glob("*"):
-        if each.stat().st_mtime <= until:
-            shutil.rmtree(each, ignore_errors=True)
-
-
 def write_past(folder: Path, texts: dict[str, bytes]) -> None:
     """Write the notes of the past into a folder that is empty."""
     for path, text in texts.items():
