@@ -18,6 +18,7 @@ from benchmarks._handshake import handshakes
 from benchmarks._hooks import hooks
 from benchmarks._indexing import resident, size_on_disk, small_files, syncs
 from benchmarks._items import LARGEST, first_index_of_items, indexing_of_items, search_of_items
+from benchmarks._journal import journal
 from benchmarks._report import SMALLEST_WITH_BUDGET
 from benchmarks._search import against_statement, warm_search
 from benchmarks._verification import verification
@@ -45,6 +46,7 @@ OF_A_WORKSPACE: dict[str, Callable[[BenchWorkspace, Effort], Iterator[Row]]] = {
     "size": size_on_disk,
     "verify": verification,
     "sync": syncs,
+    "journal": journal,
     "churn": churn,
 }
 NAMES = ("start", "search", "items", *OF_A_WORKSPACE, "files", "embed")

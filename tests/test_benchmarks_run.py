@@ -88,6 +88,7 @@ BY_SIZE = {
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
+    "journal": ["journal.append", "journal.blame"],
     "churn": ["churn.kept", "churn.ratio", "churn.compact"],
     "verify": ["verify.search", "verify.plain", "verify.ratio", "verify.pages", "verify.read"],
 }
@@ -107,6 +108,7 @@ RATIOS = {
     "hook.ratio",
     "sync.ratio",
     "churn.ratio",
+    "journal.append",
     "verify.ratio",
     "verify.pages",
     "web.ratio",

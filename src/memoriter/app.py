@@ -36,6 +36,10 @@ RECALL_CHARS = 4_000
 """Characters put before a turn, where `memory.qmd.limits.maxInjectedChars` does not say."""
 
 
+LEFT_SECONDS = 3600.0
+"""After this time, the folder of a search of the past is what a killed process left."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assembly:
     """Everything that one `Memory` holds: the notes, and what searches them."""
@@ -56,7 +60,7 @@ class Assembly:
         """Yield a backend that searches the texts of notes of the past, by their cited paths; it is gone afterwards."""
         from tempfile import TemporaryDirectory
 
-        from memoriter.backends import index_past, write_past
+        from memoriter.backends import drop_past, index_past, write_past
         from memoriter.permissions import make_private_folder
         from memoriter.workspace import Workspace
 
@@ -64,6 +68,7 @@ class Assembly:
         memory = notes.configuration.settings.memory
         parent = notes.env.home / "memory" / "past"
         make_private_folder(parent)
+        drop_past(parent, until=notes.env.wall() - LEFT_SECONDS)
         with TemporaryDirectory(dir=parent) as folder:
             root = Path(folder) / "notes"
             root.mkdir()

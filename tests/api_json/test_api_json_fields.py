@@ -186,6 +186,7 @@ def test_a_plan_to_forget_names_its_files_and_passages() -> None:
         ],
         "transcripts": [str(Path("/sessions/one.jsonl"))],
         "indexed": [],
+        "journaled": 0,
         "kept": [],
         "unfinished": False,
         "unreached": [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -78,6 +79,38 @@ def test_what_an_editor_saved_is_entered_with_the_text_before(env: MemoryEnv) ->
     memory.undo(edited.id[:6])
     assert "PostgreSQL" in memory.read("MEMORY.md").text
     assert "Osaka" in memory.read("memory/2026-03-05.md").text
+
+
+def test_changes_of_a_token_are_taken_back_by_its_name(env: MemoryEnv) -> None:
+    memory = env.open()
+    before = memory.read("MEMORY.md")
+    memory.replace("MEMORY.md", before.text + "- From a phone.\n", expected=before.hash, origin="phone via HTTP")
+    memory.remember("From a phone that is another.", to="long-term", origin="phones via HTTP")
+    memory.remember("From the phone and a client.", to="long-term", origin="phone via HTTP (claude)")
+    plan = memory.plan_rollback(token="phone")
+    memory.rollback(plan)
+
+    assert len(plan.changes) == 2
+    assert [line for line in memory.read("MEMORY.md").text.splitlines() if "phone" in line] == [
+        "- From a phone that is another. <!-- from: phones via HTTP, 2026-03-10 -->"
+    ]
+
+
+def test_threads_that_write_at_once_leave_complete_entries(env: MemoryEnv) -> None:
+    memory = env.open()
+
+    def write(number: int) -> None:
+        for turn in range(5):
+            memory.replace(f"memory/{number}-{turn}.md", f"- {number} {turn}\n", expected=None)
+            memory.remember(f"Thread {number}, turn {turn}.", to="long-term")
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
+    changes = memory.history().changes
+    assert [change.state for change in changes] == ["done"] * 40
+    memory.rollback(memory.plan_rollback(since="2026-03-01"))
+    assert "Thread" not in memory.read("MEMORY.md").text
+    assert not (env.notes / "memory" / "0-0.md").exists()
 
 
 def test_forgotten_text_is_erased_from_the_journal_too(env: MemoryEnv) -> None:

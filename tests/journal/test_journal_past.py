@@ -57,6 +57,17 @@ def test_an_answer_is_that_of_the_time_that_is_asked_for(env: MemoryEnv) -> None
     assert list((env.home / "memory" / "past").iterdir()) == []
 
 
+def test_what_an_editor_saved_just_now_was_not_there_yesterday(env: MemoryEnv) -> None:
+    memory = env.open()
+    memory.remember("The ferry is blue.", to="long-term")
+    env.seconds += 86_400
+    env.write("MEMORY.md", memory.read("MEMORY.md").text.replace("blue", "green"))
+
+    assert "blue" in memory.search(QUESTION, as_of="yesterday").hits[0].snippet
+    (difference,) = memory.diff("12h")
+    assert difference.lines[-2:] == ["-- The ferry is blue.", "+- The ferry is green."]
+
+
 def test_no_vector_is_computed_again_for_the_past(env: MemoryEnv) -> None:
     memory = env.open()
     memory.sync()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from memoriter.journal import Change
+
 NAMES = ("MEMORY.md", "memory/a.md")
 LINES = st.sampled_from(
     [b"- one", b"- two", b"", b"# Title", b"caf\xe9", "- чай".encode(), b"\xef\xbb\xbf- mark", b"\x00", b"- one\r"]
@@ -138,16 +140,16 @@ def test_after_a_kill_the_journal_agrees_with_the_notes(make: Callable[[], Folde
     folder.do("replace", "MEMORY.md", b"- one\n- two\n")
     before = folder.state()
     if (child := os.fork()) == 0:
-        end = folder.journal._write
+        enter = folder.journal._write
 
-        def killed(change: object, lines: bytes) -> None:
-            if b'"done"' in lines:  # the note is written
-                os._exit(9)
-            end(change, lines)  # type: ignore[arg-type]
-            if not written:
-                os._exit(9)
+        def enter_and_die(change: Change, lines: bytes) -> None:
+            enter(change, lines)
+            os._exit(9)
 
-        folder.journal._write = killed  # type: ignore[method-assign]
+        if written:
+            folder.journal._end = lambda *_: os._exit(9)  # type: ignore[method-assign]
+        else:
+            folder.journal._write = enter_and_die  # type: ignore[method-assign]
         folder.do(act, "MEMORY.md", b"- three\n")
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

@@ -9,6 +9,7 @@ from memoriter.backends._protocol import BackendSetup, MemoryBackend, WatchRun
 from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
+    from memoriter.backends._copies import drop_past
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
     from memoriter.backends._ledger import Ledger
@@ -36,6 +37,7 @@ __all__ = [
     "commit_of_line",
     "commits_of",
     "copy_index",
+    "drop_past",
     "index_past",
     "plan_copy",
     "texts_in_past",
@@ -57,6 +59,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _git
 
         return getattr(_git, name)
+    if name == "drop_past":
+        from memoriter.backends import _copies
+
+        return _copies.drop_past
     if name in {"index_past", "texts_in_past", "write_past"}:
         from memoriter.backends import _past
 

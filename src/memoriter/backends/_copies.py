@@ -120,6 +120,13 @@ def drop_versions(sessions: Path, root: Path) -> None:
         forget_versions(root, folder)
 
 
+def drop_past(folder: Path, *, until: float) -> None:
+    """Delete what killed processes left of searches of the past, unless it is newer than a time."""
+    for each in folder.glob("*"):
+        if each.stat().st_mtime <= until:
+            shutil.rmtree(each, ignore_errors=True)
+
+
 def state_folders(sessions: Path | None) -> list[str]:
     """Return the folders of memoriter's home whose files are replaced, among them those with versions of notes."""
     if sessions is None:

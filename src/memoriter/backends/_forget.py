@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.backends._copies import (
@@ -12,6 +13,7 @@ from memoriter.backends._copies import (
     contexts_of,
     copy_query,
     cut_from_copies,
+    drop_past,
     drop_versions,
     files_containing,
     residual_copies,
@@ -323,6 +325,7 @@ def carry_out(
     _delete(contexts_of(sessions), problems)
     if sessions is not None:
         drop_versions(sessions, workspace.root)
+        drop_past(sessions.parents[2] / "memory" / "past", until=inf)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:

@@ -251,11 +251,11 @@ def _plan_lines(plan: TakeBackPlan) -> Iterator[Line]:
 
 def _change_lines(change: Change, *, every: bool = False) -> Iterator[Line]:
     when = datetime.fromtimestamp(change.at).astimezone().strftime("%Y-%m-%d %H:%M")
-    who = change.who or ("before the journal" if change.act == "found" else "another program")
+    made = "first seen; it is older than the journal" if change.act == "found" else _made_by(change)
     session = f", {change.session}" if change.session else ""
     yield (
         (change.id, "bold"),
-        (f"  {when}  {change.act} by {who}{session}  ", ""),
+        (f"  {when}  {made}{session}  ", ""),
         (change.citation, "dim"),
         (STATES.get(change.state, "" if change.hunks is not None else "; what changed is not known"), "yellow"),
     )
@@ -270,6 +270,11 @@ def _change_lines(change: Change, *, every: bool = False) -> Iterator[Line]:
     yield from ((line,) for line in shown)
     if len(lines) > len(shown):
         yield ((f"    ... and {len(lines) - len(shown)} more lines", "dim"),)
+
+
+def _made_by(change: Change) -> str:
+    """Return what was done and who did it."""
+    return f"{change.act} by {change.who}" if change.who else "seen, made by another program"
 
 
 def _unknown_lines(report: HistoryReport) -> Sequence[Line]:

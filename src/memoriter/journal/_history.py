@@ -287,8 +287,11 @@ class History:
                 by_path.setdefault(change.path, []).append(change)
         for path in sorted({*paths, *by_path} if only is None else only):
             content = self._look(path)
+            now = None if content is None else bytes_hash(content)
             changes = by_path.get(path, [])
-            known, text = text_at(changes, time, None if content is None else bytes_hash(content))
+            if not changes or changes[-1].after != now:  # looking at it has entered what another program changed
+                changes = self._journal.of_note(path).changes
+            known, text = text_at(changes, time, now)
             if not known and first_known:
                 text = self.first_text(path)
                 known = text is not None

@@ -17,10 +17,12 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha256
 from math import inf
 from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
+from weakref import finalize
 
 from memoriter.journal._changes import (
     FORGET,
@@ -42,6 +44,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.journal._changes import Line
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 MEGABYTE = 1 << 20
 DAY = 86_400.0
@@ -92,6 +99,7 @@ class Journal:
         self._max_days = max_days
         self._wall = wall
         self._last: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._place = str(folder)
         self._open: _OpenFile | None = None
         self._gate = RLock()
 
@@ -165,7 +173,7 @@ class Journal:
 
     def file_of(self, path: str) -> Path:
         """Return the file of the journal with the changes of a note."""
-        return self.folder / f"{sha256(path.encode('utf-8', 'replace')).hexdigest()[:2]}.log"
+        return self.folder / _name_of(path)
 
     def files(self) -> list[Path]:
         """Return the files of the journal, the last written first."""
@@ -292,9 +300,20 @@ class Journal:
         return change
 
     def _end(self, change: Change | None, state: str) -> None:
-        if change is not None:
-            with suppress(OSError):
-                self._write(replace(change, state=state), _state(state, change.id)[1:] + b"\n")
+        """Enter what became of a change; if that is lost, the hashes of the note tell."""
+        if change is None:
+            return
+        file = self._place_of(change.path)
+        with suppress(OSError), self._gate:
+            opened = self._open
+            if opened is None or opened.file != file:
+                opened = self._lock(file)
+                _unlock(opened.descriptor)
+            written = os.write(opened.descriptor, b"\n" + _state(state, change.id)[1:] + b"\n")
+            size, fields = self._last.get(change.path, (0, {}))
+            fields["state"] = state
+            fields["after"] = change.after if state == "done" else change.before
+            self._last[change.path] = size + written, fields
 
     def _enter(self, change: Change) -> None:
         self._write(change, encode(change))
@@ -318,16 +337,16 @@ class Journal:
 
     def _last_of(self, path: str) -> dict[str, Any] | None:
         """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known."""
-        file = self.file_of(path)
+        file = self._place_of(path)
         try:
-            size = file.stat().st_size
+            size = os.stat(file).st_size  # noqa: PTH116 - each write pays for a Path
         except FileNotFoundError:
             return None
         known = self._last.get(path)
         if known and known[0] == size:
             return known[1]
         needle = _beginning(path)
-        with file.open("rb") as opened:
+        with open(file, "rb") as opened:  # noqa: PTH123 - as above
             opened.seek(max(0, size - _TAIL))
             tail = opened.read()
             if needle not in tail and size > _TAIL:
@@ -349,54 +368,70 @@ class Journal:
 
     def _write(self, change: Change, lines: bytes) -> None:
         """Append lines about a change. Raises OSError."""
-        with self._locked(self.file_of(change.path)) as descriptor:
-            size = os.fstat(descriptor).st_size
-            # It begins with a newline, so that a line that was cut off damages no other.
-            written = os.write(descriptor, b"\n" + lines)
-            if written <= len(lines):
-                os.ftruncate(descriptor, size)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        fields = {"id": change.id, "act": change.act, "before": change.before, "after": change.after}
-        if change.state != "unknown":
-            fields |= {"state": change.state, "after": change.before if change.state == "failed" else change.after}
-        self._last[change.path] = size + written, fields
-        if (size + written) // _CHECKED != size // _CHECKED:
+        with self._gate:
+            opened = self._lock(self._place_of(change.path))
+            try:
+                # It begins with a newline, so that a line that was cut off damages no other.
+                written = os.write(opened.descriptor, b"\n" + lines)
+                if written <= len(lines):
+                    os.ftruncate(opened.descriptor, opened.size)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            finally:
+                _unlock(opened.descriptor)
+            fields: dict[str, Any] = {
+                "id": change.id,
+                "act": change.act,
+                "before": change.before,
+                "after": change.after,
+            }
+            if change.state != "unknown":
+                fields["state"] = change.state
+            self._last[change.path] = opened.size + written, fields
+        if (opened.size + written) // _CHECKED != opened.size // _CHECKED:
             self.prune()
 
     def _rewrite(self, file: Path, compute: Callable[[JournalFile], tuple[list[Change], int]]) -> None:
         """Write a file of the journal again, while no other process writes to it. Raises OSError."""
-        with self._locked(file):
-            changes, dropped = compute(self._read(file))
-            lines = [b'\n{"dropped": %d}\n' % dropped] if dropped else []
-            for change in changes:
-                lines += [b"\n", encode(change)]
-                if change.state != "unknown" and change.act != FOUND:
-                    lines.append(_state(change.state, change.id) + b"\n")
-            replace_private(file, b"".join(lines))
-        self._last.clear()
-
-    @contextmanager
-    def _locked(self, file: Path) -> Generator[int]:
-        """Open a file of the journal to append to it, and hold its lock; it is created if missing. Raises OSError."""
         with self._gate:
-            while True:
-                if self._open is None or self._open.file != file:
-                    self._open = _OpenFile(file, self._create(file))
-                opened = self._open
-                with _flock(opened.descriptor):
-                    if opened.is_current():
-                        yield opened.descriptor
-                        return
-                self._open = None  # it has been written again
+            opened: _OpenFile | None = self._lock(str(file))
+            try:
+                changes, dropped = compute(self._read(file))
+                lines = [b'\n{"dropped": %d}\n' % dropped] if dropped else []
+                for change in changes:
+                    lines += [b"\n", encode(change)]
+                    if change.state != "unknown" and change.act != FOUND:
+                        lines.append(_state(change.state, change.id) + b"\n")
+                if fcntl is None:  # Windows replaces no file that is open
+                    self._open = opened = None
+                replace_private(file, b"".join(lines))
+            finally:
+                if opened is not None:
+                    _unlock(opened.descriptor)
+            self._open = None
+            self._last.clear()
 
-    def _create(self, file: Path) -> int:
+    def _lock(self, file: str) -> _OpenFile:
+        """Open a file of the journal to append to it, and lock it; it is created if missing. Raises OSError."""
+        while True:
+            opened = self._open
+            if opened is None or opened.file != file:
+                opened = self._open = _OpenFile(file, self._create(file))
+            _lock(opened.descriptor)
+            if opened.is_current():
+                return opened
+            self._open = None  # it has been written again
+
+    def _create(self, file: str) -> int:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
         try:
-            return open_private(str(file), flags)
+            return open_private(file, flags)
         except FileNotFoundError:
             make_private_folder(self.folder)
             replace_private(self.folder / _BEGAN, str(self._wall()).encode())
-            return open_private(str(file), flags)
+            return open_private(file, flags)
+
+    def _place_of(self, path: str) -> str:
+        return f"{self._place}{os.sep}{_name_of(path)}"
 
     @staticmethod
     def _read(file: Path, beginning: bytes = b"") -> JournalFile:
@@ -408,34 +443,40 @@ class Journal:
 class _OpenFile:
     """A file of the journal that stays open for the next entry."""
 
-    def __init__(self, file: Path, descriptor: int) -> None:
+    def __init__(self, file: str, descriptor: int) -> None:
         self.file = file
         self.descriptor = descriptor
+        self.size = 0
+        self._status = os.fstat(descriptor)
+        finalize(self, os.close, descriptor)
 
     def is_current(self) -> bool:
-        """Return whether the file has not been written again under its name."""
-        with suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(self.descriptor), self.file.stat())
-        return False
+        """Return whether the file has not been written again under its name, and note its size."""
+        try:
+            status = os.stat(self.file)  # noqa: PTH116 - each write pays for a Path
+        except FileNotFoundError:
+            return False
+        self.size = status.st_size
+        return os.path.samestat(self._status, status)
 
-    def __del__(self) -> None:
-        os.close(self.descriptor)
+
+def _lock(descriptor: int) -> None:
+    """Wait for the lock of an open file, where the system and the disk have locks."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-@contextmanager
-def _flock(descriptor: int) -> Generator[None]:
-    """Hold the lock of an open file, where the system and the disk have locks."""
-    try:
-        import fcntl
+def _unlock(descriptor: int) -> None:
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except (ImportError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+@lru_cache(maxsize=1024)
+def _name_of(path: str) -> str:
+    """Return the name of the file with the changes of a note."""
+    return f"{sha256(path.encode('utf-8', 'replace')).hexdigest()[:2]}.log"
 
 
 @dataclass(slots=True)

@@ -1,0 +1,74 @@
+"""What a journal of 100,000 changes costs: adding an entry with it and without, and finding who wrote a line."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks._report import Row
+from benchmarks._timing import timed
+from memoriter import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from benchmarks._effort import Effort
+    from benchmarks._workspace import BenchWorkspace
+    from memoriter.journal import Journal
+
+CHANGES = 100_000
+NOTES = 1_000
+ENTRIES = 300
+"""Entries that are added on each side, alternately, in notes of twenty."""
+APPEND_RATIO = 1.05
+"""Not reached within one process on a disk that syncs in 0.1 ms: 1.07 to 1.14. As a command, nothing is seen."""
+BLAME_MS = 50.0
+LARGEST = 10_000
+"""Chunks. The figures do not depend on the notes that are indexed."""
+
+
+def journal(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
+    """Yield the ratio of adding an entry, and the time to find the change that a line is from."""
+    del effort
+    if workspace.size > LARGEST:
+        return
+    folder = workspace.folder / "changes"
+    times: dict[bool, list[float]] = {False: [], True: []}
+    with _open(folder / "without", enabled=False) as without, _open(folder / "with", enabled=True) as recorded:
+        kept = recorded._notes.workspace.journal  # noqa: SLF001 - filled at once, without 100,000 syncs
+        assert kept is not None
+        for number in range(NOTES):
+            _fill(kept, recorded.place.workspace, f"memory/{number:04}.md")
+        for number in range(ENTRIES):
+            for memory in (without, recorded):
+                if number % 20 == 0:
+                    (memory.place.workspace / memory.daily_path).unlink(missing_ok=True)
+                text = f"Entry {number} of a day with some words."
+                times[memory is recorded].append(timed(lambda memory=memory, text=text: memory.remember(text)))
+        paths = [f"memory/{number:04}.md" for number in range(50)]
+        blames = [timed(lambda path=path: recorded.line_origin(path, 5)) for path in paths]
+    ratio = median(times[True]) / median(times[False])
+    title = f"remember with a journal of {CHANGES:,} changes / without"
+    yield Row("journal.append", title, 0, ratio, "x", budget=APPEND_RATIO, ratio=True)
+    yield Row("journal.blame", "- who wrote a line", 0, median(blames) * 1000, "ms", budget=BLAME_MS)
+
+
+def _open(folder: Path, *, enabled: bool) -> Memory:
+    home = folder / "home"
+    home.mkdir(mode=0o700, parents=True)
+    (folder / "notes" / "memory").mkdir(parents=True)
+    (folder / "notes" / "MEMORY.md").write_text("# Memory\n\n" + "- A line of what stays.\n" * 30, encoding="utf-8")
+    (home / "memoriter.json5").write_text(json.dumps({"memory": {"journal": {"enabled": enabled}}}), encoding="utf-8")
+    return Memory.open(folder / "notes", home=home)
+
+
+def _fill(kept: Journal, root: Path, path: str) -> None:
+    """Write a note whose lines the journal has as single changes."""
+    content: bytes | None = None
+    for number in range(CHANGES // NOTES):
+        longer = (content or b"") + f"- Line {number} of {path} says what was decided that day.\n".encode()
+        with kept.recording(path, content, longer, "append"):
+            content = longer
+    (root / path).write_bytes(content or b"")
