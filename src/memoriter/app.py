@@ -79,7 +79,9 @@ class Assembly:
             place = place_of_index(notes.configuration, notes.agent, notes.place, notes.env)
             index = replace(place, path=Path(folder) / "index.sqlite")
             settings = _backend_settings(notes, index, inspect=False)
-            driver = load_driver("sqlite")(StorePlace(notes.settings, notes.env, index, root, notes.agent))
+            driver = load_driver("sqlite")(
+                StorePlace(notes.configuration, notes.settings, notes.env, index, root, notes.agent)
+            )
             builtin = self.builtin
             backend = BuiltinBackend(
                 workspace, replace(settings, open_store=driver), builtin.embedding, builtin.clocks, builtin.reranking
