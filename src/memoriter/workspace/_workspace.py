@@ -164,17 +164,24 @@ class Workspace:
         verdict = self._admission().admit(path)
         return None if isinstance(verdict, Skipped) else (verdict.cited, source_at(verdict, self._max_bytes))
 
-    def load(self, source: Source) -> Loaded:
+    def load(self, source: Source, *, journaled: bool = False) -> Loaded:
         """Read a note.
+
+        Args:
+            source: the note.
+            journaled: whether a change by another program is entered into the journal.
 
         Raises:
             PathRefused: the note is gone, or it is no longer a plain file of the memory.
         """
         place = self._readable_path(source.path)
         try:
-            with self._watching(place.cited) as saw:
+            if journaled:
+                with self._watching(place.cited) as saw:
+                    content, status = self._read(place)
+                    saw(content, status.st_mtime)
+            else:
                 content, status = self._read(place)
-                saw(content, status.st_mtime)
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
         current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))

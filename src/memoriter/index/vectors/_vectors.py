@@ -94,20 +94,6 @@ def _complete(connection: Database, vector_set: VectorSet) -> int:
     return counter(connection, f"items:{vector_set.id}")
 
 
-def item_vectors_of(
-    connection: Database, vector_set: VectorSet, ids: Sequence[int]
-) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
-    """Return the vectors of the items of chunks: (n chunk ids, n first lines, n scripts, (n, dims))."""
-    import numpy as np
-
-    cursor = connection.execute(_VECTORS_OF_ITEMS, (_files.id_list(ids), vector_set.id))
-    rows = cast("list[tuple[int, bytes, str, int]]", cursor.fetchall())
-    if not rows:
-        return [], [], [], np.empty((0, vector_set.dimensions), dtype=np.float32)
-    chunks, blobs, scripts, lines = zip(*rows, strict=True)
-    return list(chunks), list(lines), list(scripts), decode(blobs, vector_set.dimensions)
-
-
 _T = TypeVar("_T")
 
 NO_SET = -1
@@ -296,7 +282,12 @@ class Vectors:
         vector_set = self._set
         if vector_set is None or not ids:
             return [], [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
-        return item_vectors_of(self._connection, vector_set, list(ids))
+        cursor = self._connection.execute(_VECTORS_OF_ITEMS, (_files.id_list(list(ids)), vector_set.id))
+        rows = cast("list[tuple[int, bytes, str, int]]", cursor.fetchall())
+        if not rows:
+            return [], [], [], np.empty((0, vector_set.dimensions), np.float32)
+        chunks, blobs, scripts, lines = zip(*rows, strict=True)
+        return list(chunks), list(lines), list(scripts), decode(blobs, vector_set.dimensions)
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int], *, version: int) -> dict[int, float]:
         if self._set is None or not ids:
