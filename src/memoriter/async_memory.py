@@ -114,6 +114,7 @@ class AsyncMemory:
     egress_notice = _awaitable(Memory.egress_notice)
     status = _awaitable(Memory.status)
     check_plugins = _awaitable(Memory.check_plugins)
+    reload_plugins = _awaitable(Memory.reload_plugins)
 
     async def watch(self, on_event: Callable[[WatchEvent], None] | None = None) -> None:
         """Keep the index in sync with the files until the task is cancelled; no failure ends it."""
