@@ -411,6 +411,6 @@ def test_a_message_is_stored_before_passages_are_looked_up_because_clients_end_s
             return [Listener("watching", "agent_end", lambda _: None)]
 
     plugins = loaded(memory, "memory-core", own=Plugin)
-    session = Session("s", "private", session_environment_of(memory._assembly, plugins, memory))
+    session = Session("s", "private", session_environment_of(memory._assembly, plugins, memory, memory.session_started))
     answer_hook(HookInput("user-prompt", "s", prompt="Which kettle did I buy?"), session)
     assert at_recall == [("Which kettle did I buy?",)]

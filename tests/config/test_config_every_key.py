@@ -214,7 +214,7 @@ def parts(memory: Memory) -> dict[str, Any]:
     chosen: Any = assembly.backend
     backend: Any = getattr(chosen, "builtin", chosen)
     embedding = backend.embedding
-    environment = session_environment_of(assembly, plugins_of(assembly), memory)
+    environment = session_environment_of(assembly, plugins_of(assembly), memory, memory.session_started)
     watch: Any = assembly.watch(Event(), print)
     transcripts = assembly.notes.workspace.transcripts
     return {
