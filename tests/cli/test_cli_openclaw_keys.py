@@ -81,6 +81,27 @@ def test_no_key_of_openclaw_decides_that_notes_leave_the_machine(
     assert not state["leavesMachine"]
 
 
+def test_auto_names_the_key_that_only_openclaw_uses(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claw = home(tmp_path, "auto")
+    said = "(key from OpenClaw's auth profile openai:default); memoriter does so only if you name it."
+    for words in (("status",), ("config", "check")):
+        shown = program("--openclaw", "--agent", "main", *words)
+        assert f"OpenClaw sends notes to openai {said}" in shown.err
+        assert 'set agents.defaults.memorySearch.provider to "openai"' in shown.err
+        assert not [secret for secret in SECRETS if secret in shown.out + shown.err]
+    assert "OpenClaw sends" not in program("--openclaw", "--agent", "main", "search", "Omada").err
+    (claw.state / "agents/main/agent/auth-profiles.json").unlink()
+    (claw.state / ".env").unlink()
+    (claw.state / "config/models.json5").write_text("{}", encoding="utf-8")
+    claw.config.write_text("{agents: {defaults: {workspace: 'workspace'}}}", encoding="utf-8")
+    assert "OpenClaw sends" not in program("--openclaw", "status").err
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza-planted")
+    assert "notes to gemini (key from environment GEMINI_API_KEY)" in program("--openclaw", "status").err
+    assert "OpenClaw sends" not in program("status").err
+
+
 def test_another_agent_falls_back_to_the_profiles_of_the_main_agent(program: Program, tmp_path: Path) -> None:
     claw = home(tmp_path, "openai")
     assert key_source(program, "--agent", "work") == "OpenClaw's auth profile openai:default"

@@ -107,7 +107,8 @@ def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     """Return the terms of a text with these tokens, in order and with repetitions."""
     own = [term for token in tokens for term in token.terms]
     parts = [part for token in tokens if token.parts for part in token.parts]
-    return [*own, *parts, *spaced_codes(text), *terms_of_text(text)]
+    codes = spaced_codes(text) if _MAY_BE_SPACED.search(text) else ()
+    return [*own, *parts, *codes, *terms_of_text(text)]
 
 
 def spaced_codes(text: str) -> list[str]:
@@ -117,8 +118,6 @@ def spaced_codes(text: str) -> list[str]:
     ['lh454', '5kg']
     """
     codes = list[str]()
-    if _MAY_BE_SPACED.search(text) is None:
-        return codes
     for match in _SPACED_CODE.finditer(text):
         groups = re.split(f"[{_GAP}]", match[0].lower())
         pairs = [first + second for first, second in pairwise(groups) if first.isalpha() != second.isalpha()]
