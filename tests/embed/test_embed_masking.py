@@ -155,6 +155,16 @@ def test_the_note_the_index_and_the_answer_keep_what_the_service_never_saw(tmp_p
     assert (report.embedded, again.embedded) == (1, 0)
 
 
+def test_what_a_memory_embeds_with_masks_texts_before_they_are_cut(tmp_path: Path) -> None:
+    with CompatibleServer() as server:
+        env = MemoryEnv.at(tmp_path)
+        env.configure(**compatible(server))
+        provider = env.open().backend._context.embedding.open()
+        assert isinstance(provider, SendsTexts)
+        assert "hunter2" not in provider.outgoing("The router: password: hunter2")
+        env.close()
+
+
 @pytest.mark.matrix
 def test_a_text_is_masked_before_it_is_cut_to_the_length_of_the_model(
     service: tuple[ScriptedServer, RemoteProvider],

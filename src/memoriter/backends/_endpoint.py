@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from memoriter.embed import choose, choose_fallback, spec_at_hand
+from memoriter.embed import SendsTexts, choose, choose_fallback, spec_at_hand
 from memoriter.environment import Deadline
 from memoriter.errors import EmbeddingError, MemoriterError, ProviderUnavailable, TransientFailure, sentence
 from memoriter.providers import AUTO
@@ -320,6 +320,10 @@ class PatientProvider:
 
     def count_tokens(self, text: str) -> int:
         return self._provider.count_tokens(text)
+
+    def outgoing(self, text: str) -> str:
+        """Return the text as it leaves this process."""
+        return self._provider.outgoing(text) if isinstance(self._provider, SendsTexts) else text
 
     def hint_batch_size(self, chunks: int) -> None:
         self._provider.hint_batch_size(chunks)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoriter.codes import stored_code
-from memoriter.embed import EmbedsWithin, batch_of, price_of, price_row
+from memoriter.embed import EmbedsWithin, SendsTexts, batch_of, price_of, price_row
 from memoriter.errors import (
     EmbeddingError,
     InputRejected,
@@ -197,6 +197,10 @@ class Observed:
 
     def count_tokens(self, text: str) -> int:
         return self.inner.count_tokens(text)
+
+    def outgoing(self, text: str) -> str:
+        """Return the text as it leaves this process."""
+        return self.inner.outgoing(text) if isinstance(self.inner, SendsTexts) else text
 
     def hint_batch_size(self, chunks: int) -> None:
         self.inner.hint_batch_size(chunks)
