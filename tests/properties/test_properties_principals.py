@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 PLACES = ("", "/team/a", "/team/b")
 PEOPLE = ("", "alice", "bob")
 PATHS = ("/mcp", "/api/v1/search", "/health", "/", "/metrics", "/readyz", "/healthz", "/hook/stop", "/command/link")
-NEEDED = {"/hook/stop": "write", "/command/link": "admin", "/metrics": "metrics", "/healthz": "metrics"}
+NEEDED = {"/hook/stop": "admin", "/command/link": "admin", "/metrics": "metrics", "/healthz": "metrics"}
 NEEDED |= {"/readyz": "metrics"}
 PROBES = ("/healthz", "/readyz")
 

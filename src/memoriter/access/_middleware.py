@@ -192,8 +192,11 @@ class AccessMiddleware:
             message = f"The token {caller.name!r} is for the memories of {caller.principal!r}, and not for this server."
             remedy = "Connect to a server whose plugins.entries.memory-lancedb.config.principal is the same."
             return problem_response(403, "principal", message, remedy)
-        is_named = self._served.workspace in caller.workspaces if caller.workspaces else not self._served.only_named
-        if caller.digest and not is_named:
+        if caller.workspaces:
+            is_refused = self._served.workspace not in caller.workspaces
+        else:  # the owner needs no token with the names of workspaces
+            is_refused = self._served.only_named and bool(caller.digest)
+        if is_refused:
             # Neither workspace is named: the caller need not know where the owner keeps notes.
             message = f"The token {caller.name!r} is for another workspace, and not for that of this server."
             remedy = "Connect to the server of that workspace, or ask its owner for a token of this one."

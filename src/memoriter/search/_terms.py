@@ -69,11 +69,13 @@ _JOINABLE = re.compile(
 _GAP = " \u00a0\u202f\u2009-"
 _CODE_GROUP = r"(?:[A-Z]{1,4}|\d{1,8}|[A-Z\d]{2,4})"
 _SPACED_CODE = re.compile(
-    rf"(?<![\w-])(?=[A-Z\d{_GAP}]*\d)(?=[\d{_GAP}]*[A-Z]){_CODE_GROUP}(?:[{_GAP}]{_CODE_GROUP}){{1,7}}(?![\w-])"
+    rf"(?<![\w-])(?=[A-Z\d{_GAP}]{{0,71}}\d)(?=[\d{_GAP}]{{0,71}}[A-Z]){_CODE_GROUP}(?:[{_GAP}]{_CODE_GROUP}){{1,7}}(?![\w-])"
     rf"|(?<![\w.,])\d{{1,6}}[{_GAP}](?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
     re.ASCII,
 )
-"""An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit."""
+"""An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit.
+
+Eight groups have 71 characters; to look further ahead would take the square of the time."""
 _MAY_BE_SPACED = re.compile(rf"[A-Z\d][{_GAP}][A-Z\d]|\d[{_GAP}][a-zμµTVAWJN]{{1,3}}(?!\w)|\d[{_GAP}][kMGT]", re.ASCII)
 """Most texts have nothing like one, and this is found out faster."""
 _SYLLABLE = "[\\w--\\p{M}](?:\\p{M}|(?<=[\u1039\u17d2\u1a60])\\w)*"
