@@ -296,7 +296,7 @@ def _journal_of(configuration: Configuration, place: Place, env: Environment) ->
     settings = configuration.settings.memory.journal
     if not settings.enabled:
         return None
-    folder = env.home / "memory" / "journal" / workspace_key(place.workspace)
+    folder = env.home / "journal" / workspace_key(place.workspace)
     return Journal(folder, max_bytes=settings.max_mb * MEGABYTE, max_days=settings.max_days, wall=env.wall)
 
 

@@ -69,10 +69,12 @@ def test_with_yes_it_goes_and_the_receipt_says_from_where(program: Program) -> N
     again = program("forget", "--match", "Omada", "--yes", "--json").json
 
     assert outcome.exit_code == 0, outcome.err
-    assert outcome.out.splitlines()[:4] == [
+    assert outcome.out.splitlines()[:6] == [
         "MEMORY.md#L4",
         "  - Coffee: flat white.",
+        "In the journal: 1 change",
         "Gone: 1 line of MEMORY.md",
+        "Gone: the text in 1 change of the journal",
         "Gone: its words, vectors and free space in the index",
     ]
     assert "flat white" not in notes(program)

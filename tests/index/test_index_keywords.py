@@ -179,7 +179,8 @@ def test_a_search_counts_its_terms_once(natural, monkeypatch):
     for question in natural.questions[:20]:
         natural.index._file.counts = _files.Counts()
         rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
-        assert sorted(counted) == sorted([*query_terms(question), FORM])
+        assert {*query_terms(question), FORM} <= {*counted}  # and pairs that may be one identifier
+        assert len(counted) == len({*counted})
         counted.clear()
 
 

@@ -28,7 +28,7 @@ def env(tmp_path: Path) -> Iterator[MemoryEnv]:
 
 
 def journal_files(env: MemoryEnv) -> list[Path]:
-    return sorted((env.home / "memory" / "journal").rglob("*.log"))
+    return sorted((env.home / "journal").rglob("*.log"))
 
 
 def test_a_change_has_its_author_its_conversation_and_its_lines(env: MemoryEnv) -> None:
@@ -154,7 +154,7 @@ def test_a_damaged_journal_costs_its_lines_and_no_note(env: MemoryEnv) -> None:
 
 def test_notes_are_written_if_the_journal_cannot_be(env: MemoryEnv) -> None:
     (env.home / "memory").mkdir(mode=0o700)
-    (env.home / "memory" / "journal").write_text("not a folder")
+    (env.home / "journal").write_text("not a folder")
     memory = env.open()
     written = memory.remember("The ferry is blue.", to="long-term")
 

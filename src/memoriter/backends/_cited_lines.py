@@ -141,7 +141,7 @@ def _text_of(lines: CitedLines, source: Source, workspace: Workspace) -> str | L
             count = None if lines.whole else lines.last - lines.first + 1
             text = workspace.read(lines.path, start=lines.first, lines=count).text
             return "\n" * (lines.first - 1) + text if text else ""
-        return workspace.load(source).text
+        return workspace.peek(source).text
     except PathRefused as error:
         return Located(lines, stages=(lost("written", error.message),), remedy=error.remedy)
 

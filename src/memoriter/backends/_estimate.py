@@ -116,7 +116,7 @@ def _load_readable(workspace: Workspace, sources: Iterable[Source]) -> Iterator[
     """Yield the notes that can be read. An indexing run reports the others."""
     for source in sources:
         with suppress(PathRefused):
-            yield workspace.load(source)
+            yield workspace.peek(source)
 
 
 def _new_transcript_chunks(

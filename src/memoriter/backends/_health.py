@@ -45,7 +45,7 @@ def _unchanged(source: Source, workspace: Workspace, indexed: IndexedFile) -> bo
     if source.kind != "memory" or indexed.stamp != UNSURE or source.size != indexed.size:
         return False
     with suppress(PathRefused):
-        return workspace.load(source).hash == indexed.hash
+        return workspace.peek(source).hash == indexed.hash
     return False
 
 

@@ -179,7 +179,7 @@ def _index_file(
             with watch.stage("transcripts"):
                 return _index_transcript(index, workspace, cutting, source, indexed)
         with watch.stage("read"):
-            loaded = workspace.load(source, journaled=True)
+            loaded = workspace.load(source)
         if may_change_unseen(loaded.inode_changed_ns, now):
             loaded = replace(loaded, source=replace(loaded.source, stamp=UNSURE))
     except PathRefused as error:

@@ -164,30 +164,28 @@ class Workspace:
         verdict = self._admission().admit(path)
         return None if isinstance(verdict, Skipped) else (verdict.cited, source_at(verdict, self._max_bytes))
 
-    def load(self, source: Source, *, journaled: bool = False) -> Loaded:
-        """Read a note.
-
-        Args:
-            source: the note.
-            journaled: whether a change by another program is entered into the journal.
+    def load(self, source: Source) -> Loaded:
+        """Read a note, and enter a change by another program into the journal.
 
         Raises:
             PathRefused: the note is gone, or it is no longer a plain file of the memory.
         """
         place = self._readable_path(source.path)
         try:
-            if journaled:
-                with self._watching(place.cited) as saw:
-                    content, status = self._read(place)
-                    saw(content, status.st_mtime)
-            else:
+            with self._watching(place.cited) as saw:
                 content, status = self._read(place)
+                saw(content, status.st_mtime)
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
-        current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
-        text = decode(content)
-        # Invalid bytes decode to U+FFFD, so a text without it needs no check.
-        return Loaded(current, bytes_hash(content), text, "\ufffd" not in text or is_utf8(content), status.st_ctime_ns)
+        return _loaded(source, content, status)
+
+    def peek(self, source: Source) -> Loaded:
+        """Read a note, and write nothing. Raises PathRefused, as `load` does."""
+        try:
+            content, status = self._read(self._readable_path(source.path))
+        except FileNotFoundError:
+            raise path_refused(source.path, "it is not there any more") from None
+        return _loaded(source, content, status)
 
     def read(
         self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
@@ -680,6 +678,13 @@ class Workspace:
 def _with_line_endings(content: bytes, text: str) -> str:
     """Return a text with the line endings of a note."""
     return text.replace("\r\n", "\n").replace("\n", "\r\n") if has_crlf(content) else text
+
+
+def _loaded(source: Source, content: bytes, status: os.stat_result) -> Loaded:
+    current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status), stamp_of(status))
+    text = decode(content)
+    # Invalid bytes decode to U+FFFD, so a text without it needs no check.
+    return Loaded(current, bytes_hash(content), text, "\ufffd" not in text or is_utf8(content), status.st_ctime_ns)
 
 
 def _as_in(content: bytes, text: str) -> str:
