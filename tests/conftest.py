@@ -31,12 +31,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--vectors", default=str(VECTORS), help="directory of recorded behaviour for the parity tests")
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return the number of workers: one more than there are cores, because many slow tests wait for other programs."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.fixture(scope="session", autouse=True)
 def models_stay_loaded() -> Generator[None]:
     """Keep the models that all memories of a process share: otherwise each test with a memory loads them again."""

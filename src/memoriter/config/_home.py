@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.config._search import MemorySearch
     from memoriter.permissions import Owners
 
-STATE = ("memory", "agents", "models", "serve")
+STATE = ("memory", "journal", "uploads", "agents", "models", "serve")
 """The folders of a home in which every file is memoriter's."""
 CACHE_NAMES = ("memoriter", "index")
 """The names of the folders in the user's cache that hold indexes."""
