@@ -20,19 +20,6 @@ _OPENCLAW_NOTE = re.compile(r"(?:(?P<workspace>.*)/)?(?:MEMORY\.md|memory\.md|me
 _OPENCLAW_DATABASE = re.compile(r"(?:.*/)?lancedb/.*")
 
 
-class BasicMemory(Format):
-    """The folder of a project of basic-memory. Observations and relations are text."""
-
-    name = "basic-memory"
-    read_as = "basic-memory 0.24.1"
-    owned = True
-    in_place = True
-    local_ids = True
-
-    def read(self, files: Files) -> Iterator[Record]:
-        return markdown_pages(files, files.names, folder=files.title)
-
-
 class Obsidian(Format):
     """A vault. Folders, links, aliases and tags stay as they are; only Markdown is copied."""
 
@@ -44,6 +31,13 @@ class Obsidian(Format):
 
     def read(self, files: Files) -> Iterator[Record]:
         return markdown_pages(files, files.names, folder=files.title)
+
+
+class BasicMemory(Obsidian):
+    """The folder of a project of basic-memory. Observations and relations are text."""
+
+    name = "basic-memory"
+    read_as = "basic-memory 0.24.1"
 
 
 class MemSearch(Format):
