@@ -21,7 +21,7 @@ from memoriter.workspace._noise import noisy_lines, split_at_noise, without_nois
 from memoriter.workspace.chunking import chunk_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
     from memoriter.types import Chunk
@@ -237,7 +237,7 @@ def _properties(yaml_text: str) -> tuple[dict[str, list[str]], list[int]] | None
     values.clear()
     wrong = list[int]()
     correct = 0
-    for number, entry in _entries(yaml_text):
+    for number, entry in split_entries(yaml_text, _begins_yaml_entry):
         if _add_yaml(values, entry):
             correct += 1
             continue
@@ -247,13 +247,16 @@ def _properties(yaml_text: str) -> tuple[dict[str, list[str]], list[int]] | None
     return (values, wrong) if correct + _familiar(values) > len(wrong) else None
 
 
-def _entries(yaml_text: str) -> Iterator[tuple[int, str]]:
-    """Yield the parts of a mapping that each begin with a key, and their first lines, from 0."""
+def _begins_yaml_entry(line: str) -> bool:
+    return bool(line.strip()) and not line.startswith((" ", "- ", "#"))
+
+
+def split_entries(text: str, begins: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
+    """Yield the entries of front matter, and their first lines, from 0; `begins` says which lines begin one."""
     entry = list[str]()
     first = 0
-    for number, line in enumerate(yaml_text.split("\n")):
-        belongs = not line.strip() or line.startswith((" ", "- ", "#"))
-        if entry and not belongs:
+    for number, line in enumerate(text.split("\n")):
+        if entry and begins(line):
             yield first, "\n".join(entry)
             entry = []
         if not entry:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.workspace._note import split_entries
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,7 +28,7 @@ def read_toml(text: str) -> tuple[dict[str, Any], list[int]]:
     document: dict[str, Any] = {}
     wrong = list[int]()
     table = ""
-    for number, entry in _entries(text):
+    for number, entry in split_entries(text, lambda line: _ENTRY.match(line) is not None):
         try:
             read = _loads(f"{table}{entry}")
         except ValueError:
@@ -68,23 +70,6 @@ def _loads(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-
-
-def _entries(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the entries, each with its first line, from 0."""
-    entry = list[str]()
-    first = 0
-    for number, line in enumerate(text.split("\n")):
-        if entry and _ENTRY.match(line):
-            yield first, "\n".join(entry)
-            entry = []
-        if not entry:
-            if not line.strip():
-                continue
-            first = number
-        entry.append(line)
-    if entry:
-        yield first, "\n".join(entry)
 
 
 def _merge(document: dict[str, Any], read: dict[str, Any]) -> None:
