@@ -21,7 +21,7 @@ from memoriter.workspace._noise import noisy_lines, split_at_noise, without_nois
 from memoriter.workspace.chunking import chunk_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
     from memoriter.types import Chunk
@@ -237,6 +237,8 @@ def _properties(yaml_text: str) -> tuple[dict[str, list[str]], list[int]] | None
     values.clear()
     wrong = list[int]()
     correct = 0
+    from memoriter.workspace._toml import split_entries
+
     for number, entry in split_entries(yaml_text, _begins_yaml_entry):
         if _add_yaml(values, entry):
             correct += 1
@@ -249,23 +251,6 @@ def _properties(yaml_text: str) -> tuple[dict[str, list[str]], list[int]] | None
 
 def _begins_yaml_entry(line: str) -> bool:
     return bool(line.strip()) and not line.startswith((" ", "- ", "#"))
-
-
-def split_entries(text: str, begins: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
-    """Yield the entries of front matter, and their first lines, from 0; `begins` says which lines begin one."""
-    entry = list[str]()
-    first = 0
-    for number, line in enumerate(text.split("\n")):
-        if entry and begins(line):
-            yield first, "\n".join(entry)
-            entry = []
-        if not entry:
-            if not line.strip():
-                continue
-            first = number
-        entry.append(line)
-    if entry:
-        yield first, "\n".join(entry)
 
 
 def _add_yaml(values: dict[str, list[str]], yaml_text: str) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.workspace._note import split_entries
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _ENTRY = re.compile(r"[ \t]*(?:\[|([\w.\"'-]+)[ \t]*=[ \t]*(.*))")
 """The beginning of an entry: the name of a table, or a key and the first line of its value."""
@@ -70,6 +68,23 @@ def _loads(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def split_entries(text: str, begins: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
+    """Yield the entries of front matter, and their first lines, from 0; `begins` says which lines begin one."""
+    entry = list[str]()
+    first = 0
+    for number, line in enumerate(text.split("\n")):
+        if entry and begins(line):
+            yield first, "\n".join(entry)
+            entry = []
+        if not entry:
+            if not line.strip():
+                continue
+            first = number
+        entry.append(line)
+    if entry:
+        yield first, "\n".join(entry)
 
 
 def _merge(document: dict[str, Any], read: dict[str, Any]) -> None:
