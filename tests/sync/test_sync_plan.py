@@ -292,6 +292,23 @@ def test_without_time_the_words_are_indexed_and_the_vectors_wait(env: SyncEnv) -
     assert env.run().embedded == 12
 
 
+@pytest.mark.parametrize("seconds", [0.07, 0.9])
+def test_no_request_is_begun_that_would_end_after_the_deadline(env: SyncEnv, seconds: float) -> None:
+    env.write("memory/many.md", "\n\n".join(long_note(f"more{n}") for n in range(12)))
+    embed = env.provider.embed
+
+    def slow(texts: Sequence[str], *, role: Role) -> Any:
+        env.ticks += seconds * len(texts)
+        return embed(texts, role=role)
+
+    env.provider.embed = slow
+    deadline = 20 * seconds + 1.7
+    report = env.run(embed_by=Deadline(lambda: env.ticks, at=deadline))
+    assert report.pending
+    assert env.ticks <= deadline
+    assert env.ticks > deadline / 2
+
+
 def test_without_a_provider_the_words_are_indexed_and_the_vectors_come_with_one(env: SyncEnv) -> None:
     assert env.run(words_only=True).chunks == 12
     report = env.run()

@@ -131,8 +131,11 @@ def _fill_now(
             yield from _embed_now(index, provider, missing)
         if deadline is None:
             continue
-        seconds = max(deadline.clock() - started, 1e-3)
-        step = min(FETCH, 2 * step, max(1, int(len(missing) / seconds * min(STEP_SECONDS, deadline.left))))
+        rate = len(missing) / max(deadline.clock() - started, 1e-3)
+        most_seconds = deadline.left / 2
+        if rate * most_seconds < 1:  # a service's response after the deadline is lost if the process ends
+            return
+        step = min(FETCH, 2 * step, max(1, int(rate * min(STEP_SECONDS, most_seconds))))
 
 
 def _generation(index: Store) -> int:
