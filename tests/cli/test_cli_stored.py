@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ def index(program: Program) -> Path:
 
 
 def test_the_list_names_the_indexes_of_a_folder_and_no_file_of_another_program(program: Program, index: Path) -> None:
-    with sqlite3.connect(index.with_name("foreign.sqlite")) as foreign:
+    with closing(sqlite3.connect(index.with_name("foreign.sqlite"))) as foreign:
         foreign.execute("CREATE TABLE chunks(id)")
     index.with_name("notes.sqlite").write_text("no database", encoding="utf-8")
     program("index", "--force")  # the index is a link to the second generation then
@@ -42,7 +43,7 @@ def test_the_list_names_the_indexes_of_a_folder_and_no_file_of_another_program(p
 
 def test_a_dropped_index_goes_with_all_its_files_and_the_notes_stay(program: Program, index: Path) -> None:
     foreign = index.with_name("foreign.sqlite")
-    with sqlite3.connect(foreign) as connection:
+    with closing(sqlite3.connect(foreign)) as connection:
         connection.execute("CREATE TABLE chunks(id)")
     notes = {file: file.read_bytes() for file in program.workspace.rglob("*.md")}
     outcome = program("store", "drop", index.name, "--yes")
@@ -64,7 +65,7 @@ def test_nothing_is_dropped_without_a_confirmation(program: Program, index: Path
 
 @pytest.mark.parametrize("name", ["none.sqlite", "foreign.sqlite", "../notes/MEMORY.md", "ledger.sqlite"])
 def test_only_an_index_of_the_list_can_be_dropped(program: Program, index: Path, name: str) -> None:
-    with sqlite3.connect(index.with_name("foreign.sqlite")) as foreign:
+    with closing(sqlite3.connect(index.with_name("foreign.sqlite"))) as foreign:
         foreign.execute("CREATE TABLE chunks(id)")
     files = sorted(index.parent.iterdir())
     outcome = program("store", "drop", name, "--yes")

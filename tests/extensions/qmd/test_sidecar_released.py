@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_a_database_that_is_locked_for_writing_is_searched(tmp_path: Path, progr
     env = qmd_env(tmp_path / "env", program, **PATIENT)
     memory = env.open()
     memory.search(QUESTION)
-    with sqlite3.connect(database(env), isolation_level=None) as holder:
+    with closing(sqlite3.connect(database(env), isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")
         result = memory.search(QUESTION)
         holder.execute("ROLLBACK")
