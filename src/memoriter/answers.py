@@ -129,7 +129,7 @@ citation | text | path and lines
 existing | boolean | true: the same text was already there, and nothing was written | if the entry is new
 health | [WriteHealth] | whether the next search finds it
 
-AgentEntry: The answer of `memory_append`.
+AgentEntry: The answer of `memory_append`: the fields of [Appended], and how it went.
 written | boolean | false: the same text was already there
 path | text | the note
 startLine | integer | first line of the entry

@@ -43,8 +43,8 @@ INTRODUCTION = """\
 <!-- `just docs` writes this page. -->
 
 Every command accepts `--json`, and the [HTTP API](http.md) and the tools of agents answer with the same objects. `[]`
-after a type is a list, and `?` a field that can be missing. New versions may add fields, so ignore those that you do
-not know.
+after a type is a list. A field with `?` is missing if there is nothing to say, or when its line says so. New versions
+may add fields, so ignore those that you do not know.
 
 A command that fails prints `{"error": …}` with an [Error](#error). Its exit code is 1, or 2 if you must change the
 request. The HTTP API answers with a [Problem](#problem). The [codes](errors.md) are stable; messages may change.
@@ -52,6 +52,14 @@ request. The HTTP API answers with a [Problem](#problem). The [codes](errors.md)
 SETTINGS = """{
   agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
 }"""
+NOTHING_TO_SAY = {
+    *("if none", "if there is none", "if there are none", "if it has none", "if it is in no file", "if it is in the note"),
+    *("if nothing was", "if none was", "if nothing failed", "if none is known", "if it is unknown", "if they are off"),
+    *("if it is found", "if it is new", "if it succeeded", "if it does not end", "if it is", "if it does not"),
+    *("if it comes from none", "if there is text", "if they work", "if it works", "without one", "if none is set"),
+}
+"""When a field is missing, where `?` says enough."""
+FIELDS_OF = re.compile(r"the fields of \[(\w+)\]")
 PASSAGE = "memory/2026-02-10.md#L3"
 
 
@@ -77,12 +85,15 @@ def shown_type(text: str) -> str:
 
 
 def field_line(row: FieldRow) -> str:
-    absent = f"; missing {row.absent}" if row.absent else ""
+    is_plain = row.absent in NOTHING_TO_SAY or row.meaning.startswith("true: ")
+    absent = f"; missing {row.absent}" if row.absent and not is_plain else ""
     return f"- `{row.name}{'?' if row.absent else ''}` {shown_type(row.type)}: {row.meaning}{absent}"
 
 
 def object_part(table: ObjectTable) -> str:
-    fields = "\n".join(map(field_line, table.fields))
+    inherited = FIELDS_OF.search(table.text)
+    known = OBJECTS[inherited[1]].fields if inherited else ()
+    fields = "\n".join(field_line(row) for row in table.fields if row not in known)
     return f"### {table.name}\n\n{linked(table.text)}\n\n{fields}".rstrip()
 
 
