@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoriter.answers import fields_of
+from memoriter.errors import MemoriterError
 from memoriter.types import camel_case
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ MODULES = {
     "memoriter.types": """\
 Every value that a result holds. All of them are frozen. Where a link leads to JSON, fields without a text mean what
 they mean there.""",
-    "memoriter.errors": "The tree of errors. Each has `code`, `message` and `remedy`.",
+    "memoriter.errors": """\
+The tree of errors, which begins at `MemoriterError`. Each has `code`, `message` and `remedy`;
+[Errors](errors.md#errors) says what each code means.""",
     "memoriter.tools": "The tools of agents as values.",
     "memoriter.hookspecs": "What a [plugin](../python.md#write-a-plugin) can add.",
 }
@@ -167,14 +170,12 @@ def names_of(module: Any) -> list[str]:
     return list(getattr(module, "__all__", None) or [name for name in own if name[0] != "_"])
 
 
-def error_lines(names: list[str], module: Any) -> str:
-    """Return a line for each error, with its code and its usual remedy."""
-    kinds = [getattr(module, name) for name in names]
-    return "\n".join(
-        f"- `{kind.__name__}({kind.__base__.__name__})`, code `{kind.code}`: {' '.join((kind.__doc__ or '').split())}"
-        for kind in kinds
-        if inspect.isclass(kind)
-    )
+def error_lines(kind: type[MemoriterError], depth: int = 0) -> Iterator[str]:
+    """Yield a line for an error, with its code, and those of the errors that derive from it."""
+    yield f"{'    ' * depth}- `{kind.__name__}`: `{kind.code}`"
+    for each in kind.__subclasses__():
+        if each.__module__ == kind.__module__:
+            yield from error_lines(each, depth + 1)
 
 
 def shown_in(name: str) -> str:
@@ -190,7 +191,7 @@ def module_parts(name: str, line: str) -> Iterator[str]:
     yield line
     names = names_of(module)
     if name == "memoriter.errors":
-        yield error_lines(names, module)
+        yield "\n".join(error_lines(MemoriterError))
         return
     elsewhere = []
     for each in names:

@@ -84,16 +84,13 @@ def serve_command(
         memoriter serve --link
         curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/api/v1/status
 
-    With this server, the hooks of coding agents and memoriter search are faster. They find it without any setting,
-    unless MEMORITER_SERVER is "off". MCP clients connect to /mcp, as with memoriter mcp --http. The server indexes the
-    notes while they change, as memoriter watch does. With --also, it serves further workspaces, for you and for those
-    whose token names them: a token without a workspace reaches only the first, which is also that of hooks and
-    searches. The pages have a switch, and programs use /w/NAME/mcp and /w/NAME/api/v1. Requests must contain the
-    token that memoriter token prints; hooks and searches authenticate themselves without it. The server prints a link,
-    which opens its web pages in a browser on this machine, once, within ten minutes. Programs use /api/v1.
-    Ctrl-C or SIGTERM stops the server: it finishes the requests that run, and a second signal ends it at once. Hooks
-    and searches also work without it. Supervisors read /healthz and /readyz, and Prometheus reads /metrics. It needs
-    the extra serve. Next: memoriter install --help.
+    Hooks of coding agents and memoriter search find this server without any setting, unless MEMORITER_SERVER is
+    "off", and are faster with it; they also work without it. MCP clients use /mcp, programs /api/v1, supervisors
+    /healthz and /readyz, and Prometheus /metrics. Requests must contain the token that memoriter token prints. The
+    printed link opens the web pages in a browser on this machine, once, within ten minutes. With --also, the server
+    has further workspaces, for you and for tokens that name them: the pages have a switch, and programs use
+    /w/NAME/mcp and /w/NAME/api/v1. Ctrl-C or SIGTERM lets the requests that run finish; a second signal ends at once.
+    It needs the extra serve. Next: memoriter install --help.
     """
     from memoriter.environment import read_environment
     from memoriter.extras import require
