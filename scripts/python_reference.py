@@ -44,9 +44,15 @@ Every public name of the stable modules. [Use it from Python](../python.md) show
 IN_JSON = {
     **{name: name for name in ("Canary", "Candidacy", "CompactReport", "Estimate", "Explanation", "Health", "Hit")},
     **{name: name for name in ("LineScore", "MapGroup", "MapPoint", "NearDuplicates", "SearchResult", "Spending")},
-    **{name: name for name in ("Status", "WhyNot")},
-    **{"BackgroundRun": "Run", "PassageMap": "Map", "RerankerState": "Reranker", "SidecarCollection": "Collection"},
-    **{"SidecarStatus": "Sidecar", "StageReport": "Stage", "SyncReport": "IndexReport"},
+    **{name: name for name in ("Certainty", "Fix", "Skipped", "Status", "WhyNot")},
+    "BackgroundRun": "Run",
+    "PassageMap": "Map",
+    "RerankerState": "Reranker",
+    "SettingChange": "Change",
+    "SidecarCollection": "Collection",
+    "SidecarStatus": "Sidecar",
+    "StageReport": "Stage",
+    "SyncReport": "IndexReport",
 }
 """The object of docs/reference/json.md that describes the fields of a type."""
 MOST_WORDS = 40

@@ -22,6 +22,7 @@ from json_fields import (
     TOOLS,
     check,
     differences,
+    linked,
     type_of_answer,
 )
 from memoriter import Memory
@@ -47,7 +48,8 @@ after a type is a list. A field with `?` is missing if there is nothing to say, 
 may add fields, so ignore those that you do not know.
 
 A command that fails prints `{"error": …}` with an [Error](#error). Its exit code is 1, or 2 if you must change the
-request. The HTTP API answers with a [Problem](#problem). The [codes](errors.md) are stable; messages may change.
+request. The HTTP API answers with a [Problem](#problem); [its page](http.md#operations) says what its operations and
+events have. The [codes](errors.md) are stable; messages may change.
 """
 SETTINGS = """{
   agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
@@ -61,11 +63,6 @@ NOTHING_TO_SAY = {
 """When a field is missing, where `?` says enough."""
 FIELDS_OF = re.compile(r"the fields of \[(\w+)\]")
 PASSAGE = "memory/2026-02-10.md#L3"
-
-
-def linked(text: str) -> str:
-    short = re.sub(r"list of (\[?\w+\]?)", r"\1[]", text).replace(" or null", "/null")
-    return NAME.sub(lambda match: f"[{match[1]}](#{match[1].lower()})", short)
 
 
 def answers(lines: str) -> str:
@@ -105,11 +102,6 @@ def page() -> str:
         answers(COMMANDS),
         "## Tools of agents",
         answers(TOOLS),
-        "## Operations of the HTTP API, below `/api/v1`",
-        answers(operations()),
-        "## Events of the HTTP API",
-        "[`GET /events`](http.md#events) sends these; `data` is one line of JSON.",
-        answers(EVENTS),
         "## Objects",
         *(object_part(table) for table in OBJECTS.values()),
     ]
@@ -146,6 +138,7 @@ def test_every_event_of_the_watcher_is_on_the_page_and_in_the_description_of_the
 
     assert set(get_args(WatchKind)) <= names
     assert all(f"`{name}`" in described for name in names)
+    assert all(linked(f"[{name}]", "json.md") in described for name in NAME.findall(EVENTS))
 
 
 def test_every_object_is_reached_from_an_answer() -> None:

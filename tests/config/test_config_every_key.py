@@ -53,7 +53,8 @@ $ memoriter config unset maxResults
 These commands accept the *short* name of a setting: the shortest end of its name that is enough to find it. `[]` is
 each item of a list; the commands set the whole list, by the name before it. `<id>` is a name that you choose. A
 setting without a default is not set. *Not yet* is a setting that memoriter accepts without having its feature;
-`memoriter config check` names those.
+`memoriter config check` names those. In keys, passwords, headers, options of a bucket and connection strings, `${NAME}`
+is read from the environment.
 """
 GROUPS = (
     (
@@ -372,7 +373,8 @@ def line(prefix: str, key: str, shared: str) -> str:
     about += [] if row.default in (None, "") else [f"default `{json.dumps(row.default)}`"]
     condition = condition_of(key)
     acts = f" *{condition}*" if condition != shared and condition else ""
-    return f"- `{name}` ({'; '.join(about)}): {row.description.rstrip('.')}.{acts}"
+    description = row.description.rstrip(".").removesuffix("; `${NAME}` is read from the environment")
+    return f"- `{name}` ({'; '.join(about)}): {description}.{acts}"
 
 
 def page() -> str:
