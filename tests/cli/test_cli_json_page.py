@@ -54,13 +54,6 @@ events have. The [codes](errors.md) are stable; messages may change.
 SETTINGS = """{
   agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
 }"""
-NOTHING_TO_SAY = {
-    *("if none", "if there is none", "if there are none", "if it has none", "if it is in no file", "if it is in the note"),
-    *("if nothing was", "if none was", "if nothing failed", "if none is known", "if it is unknown", "if they are off"),
-    *("if it is found", "if it is new", "if it succeeded", "if it does not end", "if it is", "if it does not"),
-    *("if it comes from none", "if there is text", "if they work", "if it works", "without one", "if none is set"),
-}
-"""When a field is missing, where `?` says enough."""
 FIELDS_OF = re.compile(r"the fields of \[(\w+)\]")
 PASSAGE = "memory/2026-02-10.md#L3"
 
@@ -82,8 +75,7 @@ def shown_type(text: str) -> str:
 
 
 def field_line(row: FieldRow) -> str:
-    is_plain = row.absent in NOTHING_TO_SAY or row.meaning.startswith("true: ")
-    absent = f"; missing {row.absent}" if row.absent and not is_plain else ""
+    absent = f"; missing {row.absent}" if row.absent not in ("", "if none") else ""
     return f"- `{row.name}{'?' if row.absent else ''}` {shown_type(row.type)}: {row.meaning}{absent}"
 
 
