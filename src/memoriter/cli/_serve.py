@@ -248,8 +248,11 @@ class _ServerRun:
         libraries = [Library() for _ in memories]
         metrics = ServerMetrics(streams=lambda: sum(each.open for each in events))
         supervisor = Supervisor(self.env.environ)
-        self.memory.on_search = metrics.searched
-        workspaces = served_workspaces([served_by(memory).workspace for memory in memories])
+        for memory in memories:
+            memory.on_search = metrics.searched
+        served = [served_by(memory) for memory in memories]
+        workspaces = served_workspaces([each.workspace for each in served])
+        oauth = OAuth(self.env.home, url, served[0], self.env.wall) if url else None
 
         def links(at: int, caller: Caller) -> Sequence[WorkspaceLink]:
             reachable = [each for each in workspaces if each.is_open_to(caller)]
@@ -276,14 +279,14 @@ class _ServerRun:
                 "probes": PROBES,
                 "observers": [metrics.request_answered],
                 "only_named": at > 0,
+                "oauth": oauth.of(served[at]) if oauth else None,
             }
 
-        oauth = OAuth(self.env.home, url, served_by(self.memory), self.env.wall) if url else None
         commands_of: Mapping[str, CommandWork] = {
             "search": self.search,
             "link": lambda _memory, _request: self.new_link(server),
         }
-        first: AppOptions = {**options_of(0), "commands": commands_of, "oauth": oauth}
+        first: AppOptions = {**options_of(0), "commands": commands_of}
         app = (
             serve_workspaces(workspaces, memories, [first, *map(options_of, range(1, len(memories)))])
             if self.others
