@@ -115,19 +115,22 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
         self._tokens = TokenFile(home)
         self._url = url
         self._resource = f"{url}/mcp"
-        self._served = served
         self._clock = clock
         self._clients = self._read_clients()
         self._requests = OrderedDict[str, _Request]()
         self._grants = OrderedDict[str, _Grant]()
+        self.bind(served)
+
+    def bind(self, served: ServedMemory) -> None:
+        """Make the routes of a memory."""
+        self._served = served
         self.routes: Sequence[Route] = self._make_routes()
         """The routes of the protocol, and the page for the person."""
 
     def of(self, served: ServedMemory) -> OAuth:
-        """Return the same authorization server with the pages of a further workspace."""
+        """Return the same authorization server with the routes of a further memory."""
         other = copy(self)
-        other._served = served
-        other.routes = other._make_routes()
+        other.bind(served)
         return other
 
     def _make_routes(self) -> Sequence[Route]:
