@@ -143,6 +143,8 @@ def forget_command(
     still be: in the git history, copies, services. It does not change a note that another program edits meanwhile.
     Next: memoriter status.
     """
+    if [path, match, session].count(None) != 2:
+        raise click.UsageError("Give exactly one of PATH, --match and --session.")
     options = GlobalOptions.current()
     screen = options.screen
     with options.open_memory() as memory:

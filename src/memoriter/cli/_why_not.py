@@ -34,7 +34,7 @@ SHOWN_QUESTIONS = 5
 
 
 @click.command(cls=Command, name="why-not")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, metavar="QUERY...")
 @click.argument("citation", metavar="PATH[#L5]")
 @search_options(NARROWING, max_results="As in the search that missed the passage.", min_score="As in that search.")
 @click.option(
@@ -64,6 +64,8 @@ def why_not_command(
     shows what it does to the questions in eval.md, if the folder of notes has that file. Only --add changes anything.
     Next: memoriter config set, or memoriter eval.
     """
+    if not query:
+        raise click.UsageError("Give the question, and after it the PATH of the passage.")
     options = GlobalOptions.current()
     screen = options.screen
     arguments = search_values(**given)
