@@ -1,7 +1,8 @@
 """`python -m benchmarks.peers.refusals FILE...`: which questions without an answer each program refuses to answer.
 
 A program is asked as it is installed, with its own lowest score, where `benchmarks.peers` asks for all hits. It refuses
-a question if it returns nothing; memoriter does if it calls nothing a match. The files are sets of notes.
+a question if it returns nothing. memoriter has a second line: the questions for which it calls nothing a match. The
+files are sets of notes.
 """
 
 from __future__ import annotations
@@ -26,20 +27,25 @@ from memoriter import Memory
 from memoriter.app import read_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.peers._endpoint import Endpoint
     from benchmarks.peers._peer import Peer
 
 LIMIT = 10
 PROVIDER = "bundled"
+NO_MATCH = "memoriter, calls none a match"
 
 
-def refused_by_memoriter(notes: Path, home: Path, questions: Sequence[str]) -> list[bool]:
-    """Return for each question whether memoriter calls nothing a match."""
+def refused_by_memoriter(notes: Path, home: Path, questions: Sequence[str]) -> dict[str, list[bool]]:
+    """Return for each question whether memoriter returns nothing, and whether it calls nothing a match."""
     with Memory.open(notes, home=home) as memory:
         memory.sync()
-        return [memory.search(question, max_results=LIMIT).outcome != "match" for question in questions]
+        results = [memory.search(question, max_results=LIMIT) for question in questions]
+    return {
+        "memoriter": [not result.hits for result in results],
+        NO_MATCH: [result.outcome != "match" for result in results],
+    }
 
 
 def refused_by(peer: Peer, place: PeerPlace, endpoint: Endpoint, questions: Sequence[str]) -> list[bool]:
@@ -72,39 +78,38 @@ def read_set(file: Path, notes: Path) -> tuple[list[str], list[bool]]:
     return [each["text"] for each in data["queries"]], [not each.get("unanswerable") for each in data["queries"]]
 
 
+def refused_in(
+    file: Path, names: Sequence[str], endpoint: Endpoint, model: Path | None
+) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the program, whether the question has an answer, and whether it was refused, for all questions of a set."""
+    environ = read_environment().environ
+    with TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        questions, answered = read_set(file, scratch / "notes")
+        refused = refused_by_memoriter(scratch / "notes", scratch / "home", questions)
+        for name in names:
+            state = scratch / name
+            copy = shutil.copytree(scratch / "notes", state / "notes")
+            place = PeerPlace(copy, state, endpoint.url, model, environ, endpoint.dimensions)
+            refused[name] = refused_by(as_installed(PEERS[name]), place, endpoint, questions)
+        for name, outcomes in refused.items():
+            yield from ((name, has, outcome) for has, outcome in zip(answered, outcomes, strict=True))
+
+
 @click.command(help=__doc__)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--peer", "names", multiple=True, type=click.Choice([*PEERS]), help="A program; may be repeated.")
 @click.option("--peer-model", "model", type=click.Path(exists=True, path_type=Path, resolve_path=True))
-@click.option("--near-misses", is_flag=True, help="Ask only the questions without an answer.")
-def main(files: Sequence[Path], names: Sequence[str], model: Path | None, *, near_misses: bool) -> None:
-    env = read_environment()
-    refused: dict[tuple[str, bool], list[bool]] = {}
-    with serve_embeddings(PROVIDER, env.home / "models") as endpoint:
+def main(files: Sequence[Path], names: Sequence[str], model: Path | None) -> None:
+    """Print the table."""
+    refused: dict[str, dict[bool, list[bool]]] = {}
+    with serve_embeddings(PROVIDER, read_environment().home / "models") as endpoint:
         for file in files:
-            with TemporaryDirectory() as folder:
-                scratch = Path(folder)
-                questions, answered = read_set(file, scratch / "notes")
-                asked = [
-                    (text, has) for text, has in zip(questions, answered, strict=True) if not (near_misses and has)
-                ]
-                texts = [text for text, _ in asked]
-                for name in ("memoriter", *names):
-                    state = scratch / name
-                    state.mkdir()
-                    if name == "memoriter":
-                        outcomes = refused_by_memoriter(scratch / "notes", state, texts)
-                    else:
-                        copy = shutil.copytree(scratch / "notes", state / "notes")
-                        place = PeerPlace(copy, state, endpoint.url, model, env.environ, endpoint.dimensions)
-                        outcomes = refused_by(as_installed(PEERS[name]), place, endpoint, texts)
-                    for (_, has), outcome in zip(asked, outcomes, strict=True):
-                        refused.setdefault((name, has), []).append(outcome)
-                    click.echo(f"{file.stem}: {name} refuses {sum(outcomes)} of {len(outcomes)}", err=True)
-    click.echo("| program | near-misses refused | answerable refused |\n|---|---|---|")
-    for name in ("memoriter", *names):
-        counts = [refused.get((name, has), []) for has in (False, True)]
-        cells = " | ".join(f"{sum(each)} of {len(each)}" if each else "-" for each in counts)
+            for name, has, outcome in refused_in(file, names, endpoint, model):
+                refused.setdefault(name, {False: [], True: []})[has].append(outcome)
+    click.echo("| program | near-misses refused | answerable questions refused |\n|---|---|---|")
+    for name, counts in refused.items():
+        cells = " | ".join(f"{sum(counts[has])} of {len(counts[has])}" for has in (False, True))
         click.echo(f"| {name} | {cells} |")
 
 

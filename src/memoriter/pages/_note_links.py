@@ -75,7 +75,7 @@ def links_to_files(text: str) -> Iterator[Link]:
 
 def _found(pattern: re.Pattern[str], text: str) -> Iterator[Link]:
     """Yield the links of a form that are in no code."""
-    forms = [form for form in FORMS if form in pattern.groupindex]
+    forms = FORMS if pattern is _LINK else FORMS[1:]
     fence = ""
     for number, line in enumerate(text.split("\n"), 1):
         match = _FENCE.match(line) if "```" in line or "~~~" in line else None
