@@ -103,8 +103,6 @@ def test_pictures_and_files_beside_a_note_are_found_from_its_new_folder(
     rename(memory, plan)
     assert texts(env)["memory/work/now/planner.md"] == moved.encode()
     assert [number for number, _, _ in plan.own.lines] == [1, 4]
-    assert take_back(memory, plan) == ()
-    assert texts(env)["memory/planner.md"] == text.encode()
 
 
 def test_the_plan_names_each_line_and_a_link_that_still_leads_there_is_no_part_of_it(

@@ -225,7 +225,7 @@ class History:
     def rollback_plan(self, *, session: str | None, token: str | None, since: float | None) -> TakeBackPlan:
         """Return the plan for all changes of a session, of a token or since a time. Raises UsageError."""
         if [session, token, since].count(None) != 2:
-            raise UsageError("It needs a session, a token or a time.", remedy="Give exactly one of them.")
+            raise UsageError("A session, a token and a time exclude each other.", remedy="Give exactly one of them.")
 
         def test(change: Change) -> bool:
             if session is not None:

@@ -11,6 +11,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from memoriter.pages._wiki import NoteNames
 
@@ -124,15 +125,27 @@ def new_name(link: Link, wanted: str, path: str, names: NoteNames, *, from_root:
     return next((each for each in named if names.find(each, path) == wanted), None)
 
 
-def moved_name(link: Link, old: str, new: str) -> str:
-    """Return how a link of a note names the same file after the note has moved.
+def with_moved_files(text: str, file: Path, old: str, new: str) -> tuple[str, list[int]]:
+    """Return a note whose links lead to the same pictures and files from a new folder, and the lines that are changed.
 
     Args:
-        link: a link to a file, by its path beside the note.
-        old: the path of the note.
+        text: the text of the note.
+        file: the note, where it is now.
+        old: its path.
         new: the path that it is to have.
     """
-    return _quoted(link, posixpath.relpath(link.path_from(old), posixpath.dirname(new) or "."))
+
+    def name_of(link: Link) -> str | None:
+        target = link.path_from(old)
+        if link.name.startswith("/") or link.name.lower().endswith(".md") or target.startswith("../"):
+            return None
+        try:
+            is_file = (file.parent / link.name).is_file()
+        except (OSError, ValueError):  # no name of a file, such as a long address
+            return None
+        return _quoted(link, posixpath.relpath(target, posixpath.dirname(new) or ".")) if is_file else None
+
+    return with_names(text, links_to_files(text), name_of)
 
 
 def _quoted(link: Link, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.pages._note_links import links_in, links_to_files, moved_name, new_name, with_names
+from memoriter.pages._note_links import links_in, new_name, with_moved_files, with_names
 from memoriter.pages._undoable import ChangedNote, RenamePlan
 from memoriter.pages._wiki import NoteNames, plain_name
 from memoriter.workspace import is_client_memory, remove, replace
@@ -61,7 +61,7 @@ def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str
 
         changed, numbers = with_names(text, links_in(text), name_of)
         if posixpath.dirname(path) != posixpath.dirname(new_path):
-            changed, more = _with_moved_files(changed, file, path, new_path)
+            changed, more = with_moved_files(changed, file, path, new_path)
             numbers = sorted({*numbers, *more})
         rows = (text.split("\n"), changed.split("\n"))
         lines = tuple((number, rows[0][number - 1], rows[1][number - 1]) for number in numbers)
@@ -144,21 +144,6 @@ def take_back(memory: Memory, plan: RenamePlan) -> tuple[str, ...]:
         except (WriteConflict, OSError):
             left.append(each.path)
     return tuple(left)
-
-
-def _with_moved_files(text: str, file: Path, old: str, new: str) -> tuple[str, list[int]]:
-    """Return a note that moves with its links to pictures and other files beside it, and the lines that are changed."""
-
-    def name_of(link: Link) -> str | None:
-        if link.name.startswith("/") or link.name.lower().endswith(".md") or link.path_from(old).startswith("../"):
-            return None
-        try:
-            is_file = (file.parent / link.name).is_file()
-        except (OSError, ValueError):  # no name of a file, such as a long address
-            return None
-        return moved_name(link, old, new) if is_file else None
-
-    return with_names(text, links_to_files(text), name_of)
 
 
 def _target_of(link: Link, path: str, names: NoteNames) -> str | None:
