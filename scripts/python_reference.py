@@ -11,15 +11,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoriter.answers import fields_of
+from memoriter.errors import MemoriterError
+from memoriter.types import camel_case
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from memoriter.answers import FieldRow
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "python.md"
 MODULES = {
     "memoriter": "What most programs need. Its methods return the values of [memoriter.types](#memoritertypes).",
-    "memoriter.types": "Every value that a result holds. All of them are frozen.",
-    "memoriter.errors": "The tree of errors. Each has `code`, `message` and `remedy`.",
+    "memoriter.types": """\
+Every value that a result holds. All of them are frozen. Where a link leads to JSON, fields without a text mean what
+they mean there.""",
+    "memoriter.errors": """\
+The tree of errors, which begins at `MemoriterError`. Each has `code`, `message` and `remedy`;
+[Errors](errors.md#errors) says what each code means.""",
     "memoriter.tools": "The tools of agents as values.",
     "memoriter.hookspecs": "What a [plugin](../python.md#write-a-plugin) can add.",
 }
@@ -31,6 +41,22 @@ INTRODUCTION = """\
 
 Every public name of the stable modules. [Use it from Python](../python.md) shows how to begin.
 """
+IN_JSON = {
+    **{name: name for name in ("Canary", "Candidacy", "CompactReport", "Estimate", "Explanation", "Health", "Hit")},
+    **{name: name for name in ("LineScore", "MapGroup", "MapPoint", "NearDuplicates", "SearchResult", "Spending")},
+    **{name: name for name in ("Certainty", "Fix", "Skipped", "Status", "WhyNot")},
+    "BackgroundRun": "Run",
+    "PassageMap": "Map",
+    "RerankerState": "Reranker",
+    "SettingChange": "Change",
+    "SidecarCollection": "Collection",
+    "SidecarStatus": "Sidecar",
+    "StageReport": "Stage",
+    "SyncReport": "IndexReport",
+}
+"""The object of docs/reference/json.md that describes the fields of a type."""
+MOST_WORDS = 40
+"""The most words of a type that the page lists."""
 WIDTH = 100
 SECTION = re.compile(r"^(Args|Returns|Raises):$", re.MULTILINE)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -91,14 +117,22 @@ def type_of(annotation: ast.expr) -> str:
             return ast.unparse(annotation)
 
 
-def described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Yield the public fields of a class, with their types and what the text below each says."""
+def described(body: list[ast.stmt], elsewhere: dict[str, FieldRow]) -> Iterator[tuple[str, str]]:
+    """Yield the public fields of a class, with their types and, if no other page has it, what the text below each says.
+
+    Args:
+        body: the statements of the class.
+        elsewhere: the fields of its object in JSON, by their names.
+    """
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id[0] != "_":
             text = ""
-            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            kind = type_of(node.annotation)
+            row = elsewhere.get(camel_case(node.target.id))
+            is_time = row is not None and row.type == "text" and "float" in kind
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and (row is None or is_time):
                 text = " ".join(str(after.value.value).split())
-            yield f"`{node.target.id}: {type_of(node.annotation)}`", text
+            yield f"`{node.target.id}: {kind}`", text
 
 
 def is_property(node: Function) -> bool:
@@ -111,7 +145,10 @@ def class_part(name: str, node: ast.ClassDef) -> Iterator[str]:
     bases = ", ".join(map(ast.unparse, node.bases))
     yield f"### {name}" + (f"\n\n`class {name}({bases})`" if bases not in {"", "Protocol", "Record"} else "")
     yield text_of(ast.get_docstring(node))
-    fields = list(described(node.body))
+    elsewhere = IN_JSON.get(name, "")
+    if elsewhere:
+        yield f"[In JSON](json.md#{elsewhere.lower()})."
+    fields = list(described(node.body, {row.name: row for row in fields_of(elsewhere)} if elsewhere else {}))
     methods = [
         each for each in node.body if isinstance(each, Function) and each.name[0] != "_" and ast.get_docstring(each)
     ]
@@ -139,14 +176,12 @@ def names_of(module: Any) -> list[str]:
     return list(getattr(module, "__all__", None) or [name for name in own if name[0] != "_"])
 
 
-def error_lines(names: list[str], module: Any) -> str:
-    """Return a line for each error, with its code and its usual remedy."""
-    kinds = [getattr(module, name) for name in names]
-    return "\n".join(
-        f"- `{kind.__name__}({kind.__base__.__name__})`, code `{kind.code}`: {' '.join((kind.__doc__ or '').split())}"
-        for kind in kinds
-        if inspect.isclass(kind)
-    )
+def error_lines(kind: type[MemoriterError], depth: int = 0) -> Iterator[str]:
+    """Yield a line for an error, with its code, and those of the errors that derive from it."""
+    yield f"{'    ' * depth}- `{kind.__name__}`: `{kind.code}`"
+    for each in kind.__subclasses__():
+        if each.__module__ == kind.__module__:
+            yield from error_lines(each, depth + 1)
 
 
 def shown_in(name: str) -> str:
@@ -162,7 +197,7 @@ def module_parts(name: str, line: str) -> Iterator[str]:
     yield line
     names = names_of(module)
     if name == "memoriter.errors":
-        yield error_lines(names, module)
+        yield "\n".join(error_lines(MemoriterError))
         return
     elsewhere = []
     for each in names:
@@ -187,6 +222,9 @@ def constant_part(name: str, value: Any) -> Iterator[str]:
     words = getattr(value, "__args__", None)
     if words and all(isinstance(word, str) for word in words):
         yield f"### {name}"
+        if len(words) > MOST_WORDS:
+            yield "A stable word: one of [these](errors.md)."
+            return
         yield "One of " + ", ".join(f'`"{word}"`' for word in words) + "."
 
 

@@ -6,11 +6,14 @@ import re
 import runpy
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import memoriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(memoriter.__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
@@ -29,6 +32,17 @@ def test_every_page_is_in_the_navigation_once() -> None:
     files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
     pages = [file.relative_to(ROOT).as_posix() for file in files]
     assert sorted(pages_of(PROJECT["nav"])) == sorted(pages)
+
+
+def words_of(pages: Iterable[Path]) -> int:
+    return sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+
+
+def test_the_twelve_pages_and_the_reference_are_short() -> None:
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "openclaw.md"]
+    assert len(pages) == 12
+    assert words_of(pages) <= 15_000, "Say each thing once, on the page of its task."
+    assert words_of((ROOT / "docs" / "reference").glob("*.md")) <= 35_000, "Say each thing once, where it is written."
 
 
 def test_the_site_is_set_to_load_nothing_from_elsewhere_and_to_open_from_a_folder() -> None:

@@ -29,6 +29,8 @@ class BasicMemory:
 
     name: str = "basic-memory"
     install: str = "pip install basic-memory (Python 3.12 or newer, with a sqlite3 that loads extensions)"
+    own_threshold: bool = False
+    """Whether it leaves out hits below its own lowest score."""
 
     def vectors(self, place: PeerPlace) -> str:  # noqa: ARG002 (as the Protocol has it)
         return "same endpoint"
@@ -50,7 +52,7 @@ class BasicMemory:
             BASIC_MEMORY_HOME=str(copy),
             BASIC_MEMORY_CONFIG_DIR=str(place.state / "config"),
             BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED="true",
-            BASIC_MEMORY_SEMANTIC_MIN_SIMILARITY="0",
+            **({} if self.own_threshold else {"BASIC_MEMORY_SEMANTIC_MIN_SIMILARITY": "0"}),
             BASIC_MEMORY_AUTO_UPDATE="false",
             LITELLM_LOCAL_MODEL_COST_MAP="True",
             **{f"BASIC_MEMORY_SEMANTIC_EMBEDDING_{name}": value for name, value in embedding.items()},

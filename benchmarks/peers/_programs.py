@@ -193,6 +193,8 @@ class OpenClaw:
 
     name: str = "openclaw"
     install: str = "npm install -g openclaw (Node 22 or newer)"
+    own_threshold: bool = False
+    """Whether it leaves out hits below its own lowest score."""
 
     def vectors(self, place: PeerPlace) -> str:  # noqa: ARG002 (as the Protocol has it)
         return "same endpoint"
@@ -219,7 +221,7 @@ class OpenClaw:
         return [["openclaw", "memory", "index", "--force"]]
 
     def search(self, place: PeerPlace, question: str, limit: int) -> list[str]:  # noqa: ARG002
-        limits = ["--max-results", str(limit), "--min-score", "0"]
+        limits = ["--max-results", str(limit), *([] if self.own_threshold else ["--min-score", "0"])]
         return ["openclaw", "memory", "search", "--json", *limits, "--query", question]
 
     def hits(self, place: PeerPlace, output: str) -> list[Hit]:

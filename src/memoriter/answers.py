@@ -1,9 +1,10 @@
 """Every field of the JSON that memoriter prints and sends: its type, its meaning, and when it is absent.
 
 `TABLES` has a block for each object: its name and a sentence, then one field a line, as `name | type | meaning`, and
-where a field can be missing, `| when it is absent`. A type in square brackets is another object. Words with `|` between
-them are the only values of a text, and a `share` is a number from 0 to 1. The JSON of values (`memoriter.api_json`),
-the schemas of the OpenAPI document and the page docs/reference/json.md follow; extensions have tables of their own.
+where a field can be missing, `| when it is absent`: `if none` if there is nothing to say. A type in square brackets is
+another object. Words with `|` between them are the only values of a text, and a `share` is a number from 0 to 1. The
+JSON of values (`memoriter.api_json`), the schemas of the OpenAPI document and the page docs/reference/json.md follow;
+extensions have tables of their own.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ score | share | 0 to 1; it does not depend on the other hits
 snippet | text | the beginning of the passage, at most 700 characters, and its source if `citations` is `on`
 source | text | `memory` for notes, `sessions` for transcripts
 citation | text | path and lines, such as `MEMORY.md#L3-L5` | with citations turned off
-heading | list of text | the headings above the passage | if there are none
-date | text | the day of the note | if it has none
+heading | list of text | the headings above the passage | if none
+date | text | the day of the note | if none
 changed | text | the day (UTC) of the last change of its file | if the note has a day
-outsideTime | boolean | true: it is not of the time that the question names | if it is, or if there is no such time
+outsideTime | boolean | true: it is not of the time that the question names | if none
 answerLines | list of integer | first and last line that most likely answer | if the judge did not read the passage
 author | text | who wrote it, such as `agent, 2026-02-10`; tools and HTTP only | if only the owner did
 explain | [Explanation] | how the score was computed | without `--explain`
@@ -109,8 +110,8 @@ code | text | a stable word
 Excerpt: Lines of a note.
 path | text | the note
 text | text | the lines
-truncated | boolean | true: the text was cut at the limit of size | if it is complete
-reasons | list of [Reason] | why the text is empty | if there is text
+truncated | boolean | true: the text was cut at the limit of size | if none
+reasons | list of [Reason] | why the text is empty | if none
 hash | text or null | hash of the whole note, for `replace`; HTTP only | on the command line and for tools
 origin | text | the trusted project that the text comes from; tools and HTTP only | if the notes are the owner's own
 
@@ -126,19 +127,19 @@ path | text | the note
 startLine | integer | first line of the entry
 endLine | integer | last line of the entry
 citation | text | path and lines
-existing | boolean | true: the same text was already there, and nothing was written | if the entry is new
+existing | boolean | true: the same text was already there, and nothing was written | if none
 health | [WriteHealth] | whether the next search finds it
 
-AgentEntry: The answer of `memory_append`.
+AgentEntry: The answer of `memory_append`: the fields of [Appended], and how it went.
 written | boolean | false: the same text was already there
 path | text | the note
 startLine | integer | first line of the entry
 endLine | integer | last line of the entry
 citation | text | path and lines
-existing | boolean | true: the same text was already there, and nothing was written | if the entry is new
+existing | boolean | true: the same text was already there, and nothing was written | if none
 health | [WriteHealth] | whether the next search finds it
 findable | boolean | whether `memory_search` finds it from now on
-reason | text | why it is not found yet | if it is found
+reason | text | why it is not found yet | if none
 
 NotWritten: The answer of `memory_append` if nothing was written.
 written | boolean | false
@@ -163,7 +164,7 @@ seconds | number | duration
 pending | integer | passages that still wait for a vector
 unread | integer | changed files that there was no time to read
 reasons | list of [Reason] | what was wrong during the run
-health | [Health] | the state of the index after the run | if it is unknown
+health | [Health] | the state of the index after the run | if none
 
 Estimate: What `index --dry-run` would do.
 dryRun | boolean | true
@@ -192,7 +193,7 @@ kind | text | `waiting`, `watching`, `polling`, `indexed`, `trouble`, `recovered
 time | text | ISO 8601, UTC
 folders | integer | number of watched folders | for other events than the beginning
 report | [IndexReport] | what was indexed | for other events than `indexed`
-reason | [Reason] | the cause | if there is none
+reason | [Reason] | the cause | if none
 
 Status: The state of one agent's memory. The command prints a list of these.
 agent | text | the agent
@@ -221,15 +222,15 @@ keySource | text | where the key comes from; never the key
 background | [Background] or null | cosine of unrelated passages; null before it is measured
 health | [Health] | the state of the memory
 skipped | list of [Skipped] | paths that are left out
-notices | list of [Reason] | files of other users, settings without effect | if there are none
-lastAttempt | [Attempt] | the last attempt to reach the service | if none is known
-indexing | [Run] | the run in the background | if there is none
-indexReason | text | why the index is not in its usual place | if it is
+notices | list of [Reason] | files of other users, settings without effect | if none
+lastAttempt | [Attempt] | the last attempt to reach the service | if none
+indexing | [Run] | the run in the background | if none
+indexReason | text | why the index is not in its usual place | if none
 oversampling | integer | vectors compared exactly for each result | if all are compared
 recall | number | the share of the nearest vectors that is found, as measured on a sample | if all are compared
 canaries | list of [Canary] | test searches | without `--deep`
-reranker | [Reranker] | the reranker of the settings | if none is set
-longTermMemories | integer | number of long-term memories | if they are off
+reranker | [Reranker] | the reranker of the settings | if none
+longTermMemories | integer | number of long-term memories | if none
 sidecar | [Sidecar] | the program that answers searches | with the builtin engine alone
 
 Source: Counts of one kind of source.
@@ -244,7 +245,7 @@ deviation | number | its standard deviation
 Attempt: An attempt to reach a service.
 time | text | ISO 8601, UTC
 ok | boolean | whether it succeeded
-reason | [Reason] | why it failed | if it succeeded
+reason | [Reason] | why it failed | if none
 
 Run: A process that indexes in the background.
 pid | integer | number of the process
@@ -280,9 +281,9 @@ pending | integer or null | documents without vectors
 collections | list of [Collection] | the folders that it searches
 lastUpdate | text | ISO 8601, UTC | before the first update
 lastEmbed | text | ISO 8601, UTC | before the first vectors
-lastErrorAt | text | ISO 8601, UTC | if nothing failed
-reason | [Reason] | why the builtin engine answers | if it does not
-lastError | [Reason] | why its last run failed | if it succeeded
+lastErrorAt | text | ISO 8601, UTC | if none
+reason | [Reason] | why the builtin engine answers | if none
+lastError | [Reason] | why its last run failed | if none
 
 Collection: A folder that QMD searches.
 name | text | name of the collection
@@ -303,9 +304,9 @@ stages | list of [Stage] | every stage, in order
 score | number or null | the score of the passage
 lastScore | number or null | the score of the last hit
 candidacy | [Candidacy] | how near it came to being a candidate | if the search did not get that far
-explain | [Explanation] | how the score was computed | if there is none
+explain | [Explanation] | how the score was computed | if none
 fix | [Fix] | the smallest change that brings it back | if it is found, or no change helps
-remedy | text | what else helps | if it is found
+remedy | text | what else helps | if none
 reasons | list of [Reason] | what was wrong with the memory
 eval | [Effect] | what the change does to your own questions; command line only | without a fix or a file of questions
 added | boolean | true: the question was added to that file; command line only | without `--add`
@@ -332,7 +333,7 @@ Change: One setting with another value.
 key | text | as `config set` takes it
 now | any | the value in force
 value | any | the other value
-option | text | the option of `search` that does the same | if there is none
+option | text | the option of `search` that does the same | if none
 
 Effect: What a change of settings does to your own questions.
 file | text | the file of questions
@@ -442,7 +443,7 @@ path | text | the note
 citation | text | the note, with the lines that were added if they are in one place
 who | text | `owner`, the author as in marks, or empty: another program, such as an editor
 act | text | such as `append`, `replace`, `remove`, `forget`, `capture`, `import`, `undo`; `seen`: by another program
-session | text | the conversation | if none is known
+session | text | the conversation | if none
 state | text | `done`, `failed`, or `unknown`: the process was killed meanwhile
 removed | list of text | the lines that went
 added | list of text | the lines that came
@@ -510,8 +511,8 @@ from | [Origin] | where the value comes from
 
 Origin: Where a value comes from.
 kind | text | such as `default` or `file`
-path | text | the file | if it is in no file
-line | integer | the line in the file | if it is in no file
+path | text | the file | if none
+line | integer | the line in the file | if none
 
 Setting: The result of `config get`.
 key | text | the full key
@@ -528,7 +529,7 @@ ok | boolean | false if there is a mistake
 files | list of text | the files that were read | if there is a mistake
 ignored | list of text | keys that are OpenClaw's own | if there is a mistake
 warnings | list of [Reason] | settings without effect and similar | if there is a mistake
-error | [Error] | the mistake | if there is none
+error | [Error] | the mistake | if none
 
 Installation: The result of `install`.
 client | text | the client
@@ -541,7 +542,7 @@ file | text | its path
 outcome | text | `created`, `changed`, `unchanged` or `deleted`
 diff | text | the change, as a unified diff
 backup | text or null | the copy of the earlier file
-holdsToken | boolean | true: the file contains the token | if it does not
+holdsToken | boolean | true: the file contains the token | if none
 
 TrustedFolder: One folder of `trust --list`.
 folder | text | its path
@@ -561,19 +562,19 @@ name | text | the name
 scope | text | `metrics`, `read`, `write` or `admin`
 principal | text | the principal; may be empty
 workspace | text | absolute path of the only workspace whose server accepts it | if any server does
-also | list of text | absolute paths of further workspaces | if there are none
-expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if it does not end
+also | list of text | absolute paths of further workspaces | if none
+expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if none
 token | text | the token, which is printed only once
 
 ListedToken: One token of `token list`.
 name | text | the name
 scope | text | `metrics`, `read`, `write` or `admin`
 createdAt | text | ISO 8601, UTC
-expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if it does not end
+expiresAt | text | ISO 8601, UTC; servers refuse it from then on | if none
 lastUsedAt | text | ISO 8601, UTC; within a minute | if no server has accepted it yet
-principal | text | the principal | if it has none
+principal | text | the principal | if none
 workspace | text | absolute path of the only workspace whose server accepts it | if any server does
-also | list of text | absolute paths of further workspaces | if there are none
+also | list of text | absolute paths of further workspaces | if none
 perSecond | number | requests per second over a longer time
 atOnce | integer or null | requests that run at the same time; null: any number
 bytesPerMinute | integer or null | bytes of requests and answers per minute; null: any number
@@ -591,8 +592,8 @@ Part: A part of the memory after it was tried.
 name | text | `builtin`, `vector search`, `qmd`, `plugins` or `memory-lancedb`
 works | boolean | whether it works
 message | text | what it is, or why it does not work
-remedy | text | the next step | if there is none
-code | text | the code of the problem | if it works
+remedy | text | the next step | if none
+code | text | the code of the problem | if none
 
 Map: The passages in two dimensions.
 points | list of [MapPoint] | passages with a vector; of more than 2,000 passages, a sample
@@ -696,7 +697,7 @@ limit | requests|at_once|bytes|streams | the limit of the caller | for other ref
 path | text | the note | for other refusals than `write_conflict`
 text | text or null | its present text | for other refusals than `write_conflict`
 hash | text or null | its present hash | for other refusals than `write_conflict`
-truncated | boolean | true: `text` was cut | if it is complete, and for other refusals
+truncated | boolean | true: `text` was cut | if none
 
 FieldError: One wrong field of a request.
 field | text | its name

@@ -109,7 +109,7 @@ class PathRefused(UsageError):
     """The path is outside the memory files, or not a plain Markdown file."""
 
     code = "path_refused"
-    default_remedy = "Name a plain Markdown file of the memory, as it is cited."
+    default_remedy = "Name a note as search results name it, such as memory/2026-02-10.md."
 
 
 class SearchDisabled(MemoriterError):

@@ -22,6 +22,7 @@ from json_fields import (
     TOOLS,
     check,
     differences,
+    linked,
     type_of_answer,
 )
 from memoriter import Memory
@@ -43,21 +44,18 @@ INTRODUCTION = """\
 <!-- `just docs` writes this page. -->
 
 Every command accepts `--json`, and the [HTTP API](http.md) and the tools of agents answer with the same objects. `[]`
-after a type is a list, and `?` a field that can be missing. New versions may add fields, so ignore those that you do
-not know.
+after a type is a list. A field with `?` is missing if there is nothing to say, or when its line says so. New versions
+may add fields, so ignore those that you do not know.
 
 A command that fails prints `{"error": …}` with an [Error](#error). Its exit code is 1, or 2 if you must change the
-request. The HTTP API answers with a [Problem](#problem). The [codes](errors.md) are stable; messages may change.
+request. The HTTP API answers with a [Problem](#problem); [its page](http.md#operations) says what its operations and
+events have. The [codes](errors.md) are stable; messages may change.
 """
 SETTINGS = """{
   agents: {defaults: {memorySearch: {provider: "fake"}}}, plugins: {slots: {memory: ["memory-core", "memory-lancedb"]}},
 }"""
+FIELDS_OF = re.compile(r"the fields of \[(\w+)\]")
 PASSAGE = "memory/2026-02-10.md#L3"
-
-
-def linked(text: str) -> str:
-    short = re.sub(r"list of (\[?\w+\]?)", r"\1[]", text).replace(" or null", "/null")
-    return NAME.sub(lambda match: f"[{match[1]}](#{match[1].lower()})", short)
 
 
 def answers(lines: str) -> str:
@@ -77,12 +75,14 @@ def shown_type(text: str) -> str:
 
 
 def field_line(row: FieldRow) -> str:
-    absent = f"; missing {row.absent}" if row.absent else ""
+    absent = f"; missing {row.absent}" if row.absent not in ("", "if none") else ""
     return f"- `{row.name}{'?' if row.absent else ''}` {shown_type(row.type)}: {row.meaning}{absent}"
 
 
 def object_part(table: ObjectTable) -> str:
-    fields = "\n".join(map(field_line, table.fields))
+    inherited = FIELDS_OF.search(table.text)
+    known = OBJECTS[inherited[1]].fields if inherited else ()
+    fields = "\n".join(field_line(row) for row in table.fields if row not in known)
     return f"### {table.name}\n\n{linked(table.text)}\n\n{fields}".rstrip()
 
 
@@ -94,11 +94,6 @@ def page() -> str:
         answers(COMMANDS),
         "## Tools of agents",
         answers(TOOLS),
-        "## Operations of the HTTP API, below `/api/v1`",
-        answers(operations()),
-        "## Events of the HTTP API",
-        "[`GET /events`](http.md#events) sends these; `data` is one line of JSON.",
-        answers(EVENTS),
         "## Objects",
         *(object_part(table) for table in OBJECTS.values()),
     ]
@@ -135,6 +130,7 @@ def test_every_event_of_the_watcher_is_on_the_page_and_in_the_description_of_the
 
     assert set(get_args(WatchKind)) <= names
     assert all(f"`{name}`" in described for name in names)
+    assert all(linked(f"[{name}]", "json.md") in described for name in NAME.findall(EVENTS))
 
 
 def test_every_object_is_reached_from_an_answer() -> None:

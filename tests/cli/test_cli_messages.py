@@ -104,9 +104,30 @@ def test_a_failure_from_elsewhere_is_told_in_sentences(
     check(program("get", "x", "--json").json)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["search", "x", "-n", "many"], "Invalid value for '-n' / '--max-results': 'many' is not a whole number."),
+        (["search", "x", "--min-score", "7"], "Invalid value for '--min-score': 7.0 is not from 0 to 1."),
+        (["get", "MEMORY.md", "--from", "0"], "Invalid value for '--from': 0 is less than 1."),
+        (["forget"], "Give exactly one of PATH, --match and --session."),
+        (["rollback"], "Give exactly one of --session, --token and --since."),
+        (["why-not", "ledger"], "Give the question, and after it the PATH of the passage."),
+    ],
+)
+def test_a_wrong_value_is_answered_in_plain_words(program: Program, words: list[str], message: str) -> None:
+    assert program(*words).err.startswith(f"Error: {message}\n")
+
+
+def test_a_word_that_is_nearly_a_choice_is_answered_with_that_choice(program: Program) -> None:
+    said = program("install", "claude").err
+    assert said.startswith("Error: Invalid value for CLIENT: 'claude' is not one of 'claude-code', ")
+    assert "Perhaps you mean claude-code." in said
+
+
 def test_a_message_and_its_remedy_are_on_lines_of_their_own(program: Program) -> None:
     outcome = program("get", "../x")
     assert outcome.err == (
         "Error: The path '../x' is refused: it is not one of the memory files.\n"
-        "Name a Markdown file of the memory, as it is cited.\n"
+        "Name a note as search results name it, such as memory/2026-02-10.md.\n"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from threading import Event
@@ -50,9 +51,10 @@ $ memoriter config unset maxResults
 ```
 
 These commands accept the *short* name of a setting: the shortest end of its name that is enough to find it. `[]` is
-each item of a list, and the commands set the whole list. `<id>` is a name that you choose. A setting without a
-default is not set. *Not yet* is a setting that memoriter accepts without having its feature; `memoriter config check`
-names those.
+each item of a list; the commands set the whole list, by the name before it. `<id>` is a name that you choose. A
+setting without a default is not set. *Not yet* is a setting that memoriter accepts without having its feature;
+`memoriter config check` names those. In keys, passwords, headers, options of a bucket and connection strings, `${NAME}`
+is read from the environment.
 """
 GROUPS = (
     (
@@ -60,9 +62,11 @@ GROUPS = (
         "Search and indexing",
         "Below `agents.defaults.memorySearch`; for one agent, below `agents.list[].memorySearch`.",
     ),
+    (f"{SEARCH}store.postgres.", "PostgreSQL", "Below `agents.defaults.memorySearch.store.postgres`."),
     (f"{SEARCH}query.", "Scores and results", "Below `agents.defaults.memorySearch.query`."),
     (f"{SEARCH}query.rerank.", "Rerankers", "Below `agents.defaults.memorySearch.query.rerank`."),
     (f"{SEARCH}remote.", "Embedding services", "Below `agents.defaults.memorySearch.remote`."),
+    (f"{SEARCH}remote.batch.", "Batches", "Below `agents.defaults.memorySearch.remote.batch`."),
     (f"{SEARCH}sync.", "Changes of files", "Below `agents.defaults.memorySearch.sync`."),
     ("agents.", "Agents", "Below `agents`."),
     ("memory.", "Memory in general", "Below `memory`."),
@@ -73,6 +77,7 @@ GROUPS = (
     ),
     ("models.", "Model services", "Below `models`."),
     ("plugins.", "Plugins", "Below `plugins`."),
+    (f"{LONG_TERM}config.", "Long-term memories", f"Below `{LONG_TERM}config`."),
     (
         "trust.",
         "Trust",
@@ -344,22 +349,32 @@ def short_key(key: str) -> str:
     raise AssertionError(key)
 
 
-def effect_text(key: str) -> str:
+def condition_of(key: str) -> str:
     """Return what is to be said of when a setting acts; nothing of one that always does."""
     effect = effect_of(setting_key(key))
     if effect.kind == "acts" or effect.condition.startswith("always"):
         return ""
-    return f" *Acts if {effect.condition}.*" if effect.kind == "acts when" else " *Not yet.*"
+    return f"Acts if {effect.condition}." if effect.kind == "acts when" else "Not yet."
 
 
-def line(prefix: str, key: str) -> str:
+def shared_condition(keys: list[str]) -> str:
+    """Return the most frequent condition of the settings of a part; empty if some act without a condition."""
+    conditions = [condition_of(key) for key in keys]
+    (most, count), *_ = Counter(conditions).most_common()
+    return most if count > 1 and all(conditions) else ""
+
+
+def line(prefix: str, key: str, shared: str) -> str:
     """Return the line of a setting: its name, its short form if that is another, type, default and meaning."""
     row = ROWS[key]
     name = key.removeprefix(prefix)
     short = short_key(key)
-    about = [row.type] if short == name else [f"short `{short}`", row.type]
+    about = [row.type] if short == name or "[]" in name else [f"short `{short}`", row.type]
     about += [] if row.default in (None, "") else [f"default `{json.dumps(row.default)}`"]
-    return f"- `{name}` ({'; '.join(about)}): {row.description.rstrip('.')}.{effect_text(key)}"
+    condition = condition_of(key)
+    acts = f" *{condition}*" if condition != shared and condition else ""
+    description = row.description.rstrip(".").removesuffix("; `${NAME}` is read from the environment")
+    return f"- `{name}` ({'; '.join(about)}): {description}.{acts}"
 
 
 def page() -> str:
@@ -370,8 +385,10 @@ def page() -> str:
         inner = [other for other, _, _ in GROUPS if other.startswith(prefix) and other != prefix]
         keys = [key for key in left if key.startswith(prefix) and not key.startswith(tuple(inner))]
         left = [key for key in left if key not in keys]
-        lines = "\n".join(line(prefix, key) for key in keys)
-        parts.append(f"## {title}\n\n{text}\n\n{lines}\n")
+        shared = shared_condition(keys)
+        acts = shared.replace("Acts if", " Unless a line says otherwise, these act if")
+        lines = "\n".join(line(prefix, key, shared) for key in keys)
+        parts.append(f"## {title}\n\n{text}{acts}\n\n{lines}\n")
     assert left == [], left
     return "\n".join(parts)
 

@@ -67,6 +67,7 @@ conversation in `_meta`, as `memoriter/sessionKey`.
 | sessions | 128 of the owner, 128 of all other tokens | one of the token with most sessions is closed: 404 |
 | an idle session | 30 minutes without a request or a stream | it is closed |
 | a request | 10 seconds from first to last byte, 4 MiB | 408, or 413 |
+| a file on the page *Import* | 500 MB, as long as 100 kB arrive in 10 seconds | it is closed |
 | connections | 512, at most 256 from one address | the oldest incomplete one is closed |
 | searches at once | 16 of the owner, 4 of another token | they wait |
 """

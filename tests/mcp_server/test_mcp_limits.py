@@ -134,6 +134,26 @@ async def test_a_request_that_comes_a_byte_at_a_time_is_closed_as_well(env: Memo
 
 @pytest.mark.slow
 @pytest.mark.anyio
+async def test_an_export_for_the_page_import_may_arrive_slowly_as_long_as_it_arrives(env: MemoryEnv) -> None:
+    before = "import memoriter.mcp_server._http as http\nhttp.REQUEST_SECONDS = 2.0\nhttp.LEAST_UPLOADED = 1"
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n# Slow\n\nA tea.\n\r\n--x--\r\n'
+    head = "POST /import/preview HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n"
+    with serving(env, "--no-watch", before=before) as server:
+        sent = head.format(server.token, len(form)) + "Content-Type: multipart/form-data; boundary=x\r\n\r\n"
+        slow, stuck = (socket.create_connection(place_of(server.url), timeout=LIMIT) for _ in range(2))
+        with slow, stuck:
+            slow.sendall(sent.encode())
+            stuck.sendall(sent.encode() + form[:50])
+            for place in range(0, len(form), 4):
+                slow.sendall(form[place : place + 4])
+                await anyio.sleep(0.25)
+            assert slow.recv(4096).startswith(b"HTTP/1.1 200 ")
+            while stuck.recv(4096):  # until the server closes it; a time limit fails the test
+                pass
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
 async def test_too_many_connections_close_the_oldest_half_sent_one(env: MemoryEnv) -> None:
     before = "import memoriter.mcp_server._http as http\nhttp.MOST_CONNECTIONS = 20"
     with serving(env, "--no-watch", before=before) as server:

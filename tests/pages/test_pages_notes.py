@@ -638,7 +638,12 @@ def test_a_path_outside_the_notes_is_refused_with_a_remedy(open_tab: Callable[..
     (env.notes.parent / "secret.md").write_text("# Secret\n", encoding="utf-8")
     tab = open_tab()
     tab.may_fail = True
-    for path in ("/notes?path=../secret.md", "/notes/edit?path=../secret.md", "/notes/edit?path=x.txt"):
+    refused = "Name a note as search results name it, such as memory/2026-02-10.md."
+    for path, remedy in {
+        "/notes?path=../secret.md": refused,
+        "/notes/edit?path=../secret.md": refused,
+        "/notes/edit?path=x.txt": "Name a Markdown file of the memory.",
+    }.items():
         tab.go(path)
-        assert "Name a Markdown file of the memory" in tab.text("[role=alert]")
+        assert remedy in tab.text("[role=alert]")
         assert "# Secret" not in tab.page.content()

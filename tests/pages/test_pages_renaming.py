@@ -80,6 +80,31 @@ def test_links_of_every_form_follow_to_another_name_and_folder(
     }
 
 
+def test_pictures_and_files_beside_a_note_are_found_from_its_new_folder(
+    env: MemoryEnv, memory: Memory, library: Library
+) -> None:
+    for name in ("memory/a b.png", "memory/img/c.png", "shared.pdf", "rooted.png"):
+        (env.notes / name).parent.mkdir(exist_ok=True)
+        (env.notes / name).write_bytes(b"x")
+    text = (
+        '![](a%20b.png) ![c](<img/c.png> "C") [d](../shared.pdf#page=2)\n'
+        "![](rooted.png) ![](gone.png) ![](https://example.org/e.png) `![](a%20b.png)`\n\n[1]: img/c.png\n"
+    )
+    moved = (
+        '![](../../a%20b.png) ![c](<../../img/c.png> "C") [d](../../../shared.pdf#page=2)\n'
+        "![](rooted.png) ![](gone.png) ![](https://example.org/e.png) `![](a%20b.png)`\n\n[1]: ../../img/c.png\n"
+    )
+    (env.notes / "memory" / "planner.md").write_text(text, encoding="utf-8")
+
+    plan = planned(memory, library, "memory/planner.md", "memory/planner 2.md")
+    assert plan.own.after == plan.own.before, "it stays beside them"
+
+    plan = planned(memory, library, "memory/planner.md", "memory/work/now/planner.md")
+    rename(memory, plan)
+    assert texts(env)["memory/work/now/planner.md"] == moved.encode()
+    assert [number for number, _, _ in plan.own.lines] == [1, 4]
+
+
 def test_the_plan_names_each_line_and_a_link_that_still_leads_there_is_no_part_of_it(
     memory: Memory, library: Library
 ) -> None:

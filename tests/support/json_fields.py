@@ -110,6 +110,12 @@ def type_of_answer(answer: str) -> str:
     return re.sub(r"[A-Z]\w+", r"[\g<0>]", answer)
 
 
+def linked(text: str, page: str = "") -> str:
+    """Return a type as the reference shows it, with a link to each object on a page; empty: this page."""
+    short = re.sub(r"list of (\[?\w+\]?)", r"\1[]", text).replace(" or null", "/null")
+    return NAME.sub(lambda match: f"[{match[1]}]({page}#{match[1].lower()})", short)
+
+
 def differences(value: Any, type_text: str, place: str) -> Iterator[str]:
     """Yield what a real value has that the page does not say, and the other way round."""
     if type_text == "any":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from json_fields import linked, type_of_answer
 from memoriter.web import all_operations
 from memory_env import MemoryEnv
 from web_client import api_of
@@ -80,6 +81,7 @@ def operations() -> str:
     """Return a line for each operation."""
     lines = [
         f"- `{each.method} {each.path}` ({each.scope}): {each.summary}{parameters(each.request)}"
+        f" Returns {linked(type_of_answer(each.answer), 'json.md')}."
         for each in all_operations().values()
     ]
     return "\n".join([*lines, "- `GET /events` (read): Follow [events](#events)."])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -114,6 +116,44 @@ def test_mcp_answers_for_the_workspace_of_the_address_or_of_the_token(server: Se
         assert "boomerang" in searched(ben, "/mcp")
         assert "sailboat" in searched(ben, "/w/shared/mcp")
         assert ben.http.post("/w/anna/mcp", json={}).status_code == 404
+
+
+def test_a_program_that_a_person_allows_gets_the_workspaces_of_that_person(
+    env: MemoryEnv, server: Serving, tokens: dict[str, str]
+) -> None:
+    origin = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
+    back = "https://chat.example/back"
+    verifier = "v" * 64
+    challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
+    with ApiClient(server.url, None) as browser, ApiClient(server.url, None) as chat:
+        registered = chat.http.post("/register", json={"client_name": "Chat", "redirect_uris": [back]}).json()
+        named = {"client_id": registered["client_id"], "redirect_uri": back}
+        wanted = {"response_type": "code", "code_challenge": challenge, "code_challenge_method": "S256"}
+        browser.http.post("/sign-in", data={"token": tokens["ben"]}, headers=origin)
+        asked = browser.http.get("/authorize", params={**named, **wanted}).headers["location"]
+        request = asked.rpartition("=")[2]
+        assert "May this program use your notes?" in browser.http.get(asked).text
+        done = browser.http.post("/consent", data={"request": request, "allow": "read"}, headers=origin).text
+        code = done.partition("code=")[2].partition("&")[0].partition('"')[0]
+        kept = {key: registered[key] for key in ("client_id", "client_secret") if registered.get(key)}
+        grant = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier, "redirect_uri": back}
+        given = chat.http.post("/token", data={**grant, **kept}).json()
+    with ApiClient(server.url, given["access_token"]) as program:
+        assert found(program) == {"boomerang"}
+        assert found(program, "/w/shared/api/v1") == {"sailboat"}
+        assert program.http.get("/w/anna/api/v1/status").status_code == 404
+
+
+def test_measurements_count_the_searches_of_all_workspaces(server: Serving) -> None:
+    with ApiClient(server.url, server.token) as owner:
+
+        def count() -> float:
+            lines = owner.http.get("/metrics").text.splitlines()
+            return sum(float(line.split()[-1]) for line in lines if line.startswith("memoriter_searches_total"))
+
+        before = count()
+        found(owner, "/w/ben/api/v1")
+        assert count() == before + 1
 
 
 def test_hooks_of_the_first_workspace_use_the_server_and_others_do_their_work_themselves(

@@ -65,7 +65,7 @@ def test_a_note_without_text_in_those_lines_says_so(workspace: Workspace) -> Non
         "past": "past_the_end",
         "void": "no_text",
     }
-    last = reasons["past"] and re.search(r"--from (\d+)", reasons["past"].remedy)
+    last = reasons["past"] and re.search(r"line (\d+)", reasons["past"].remedy)
     assert last
     assert workspace.read("MEMORY.md", start=int(last[1])).text
     assert workspace.read("MEMORY.md").reason is None

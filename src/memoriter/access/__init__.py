@@ -8,7 +8,7 @@ from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_r
 from memoriter.access._origins import Origins, header_of, is_local
 from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
-from memoriter.access._record import FIELDS, TOOL, RequestRecord, name_of_caller
+from memoriter.access._record import FIELDS, TOOL, UPLOAD, RequestRecord, name_of_caller
 from memoriter.access._run import Run
 from memoriter.access._shares import Permit, Shares
 from memoriter.access._small_page import PAGE_POLICY, small_page
@@ -23,6 +23,7 @@ __all__ = [
     "SIGN_IN_PATH",
     "SIGN_OUT_PATH",
     "TOOL",
+    "UPLOAD",
     "AccessMiddleware",
     "Authenticator",
     "BrowserSessions",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 TOOL = "memoriter.tool"
 """The key, in the scope of a request, of the name of the MCP tool that it calls."""
+UPLOAD = "memoriter.upload"
+"""The key, in the state of a request, that lets its body take long, as long as it keeps arriving."""
 FIELDS = "memoriter_fields"
 """The attribute of a log record that holds the fields for structured logs."""
 

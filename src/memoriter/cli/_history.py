@@ -151,6 +151,8 @@ def rollback_command(
     changed the same lines, those stay as they are now, and it says so. Each change that it makes can be undone.
     Next: memoriter history.
     """
+    if [session, token, since].count(None) != 2:
+        raise click.UsageError("Give exactly one of --session, --token and --since.")
     options = GlobalOptions.current()
     screen = options.screen
     with options.open_memory() as memory:

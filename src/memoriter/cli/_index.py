@@ -40,9 +40,9 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool, background: bool
         memoriter index --background
         memoriter index --force -w ~/notes
 
-    Each search also does this. Run it to compute all vectors at once, or after you change settings. You can interrupt
-    it at any time; the next run continues. It serves every agent of the configuration, unless --agent, -w or the
-    current folder selects one memory; with several agents, --json prints a list. Next: memoriter status.
+    Each search also does this. Run it to compute all vectors at once, or after you change settings; if you interrupt
+    it, the next run continues. With several agents in the configuration, it serves all, unless --agent, -w or the
+    current folder selects one, and --json prints a list. Next: memoriter status.
     """
     options = GlobalOptions.current()
     screen = options.screen

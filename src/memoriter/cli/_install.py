@@ -93,16 +93,15 @@ def install_command(
         memoriter install cursor --scope project
         memoriter install claude-desktop --remove
 
-    The client starts this installation of memoriter. The command prints which workspace it opens: that of -w, or else
-    the folder of the project in which you use the client if you trust it (memoriter trust), or your default one. The
-    entry of a client that starts servers elsewhere names the workspace. With --scope project you trust the current
-    folder, and the client opens it unless MEMORITER_WORKSPACE names another one. The rest of the file does not
-    change; a copy of the old one stays beside it. Claude Code and Codex also get hooks, which recall notes, ask for
-    new ones, and with --capture record conversations; Gemini CLI and opencode get those that recall.
+    The command prints which workspace the client opens: that of -w, or else the folder in which you use the client if
+    you trust it (memoriter trust), or your default one. With --scope project you trust the current folder, and the
+    client opens it unless MEMORITER_WORKSPACE names another one. The rest of the file does not change; a copy of the
+    old one stays beside it. Claude Code and Codex also get hooks, which recall notes, ask for new ones, and with
+    --capture record conversations; Gemini CLI and opencode get those that recall.
 
-    With --http the file contains the address and the token of the server, and only you can read it. With --scope
-    project it contains the name of the variable MEMORITER_TOKEN instead of the token. It needs
-    the extra mcp, and with --http the extra serve. Next: restart the client.
+    With --http the file contains the address and the token of the server, and only you can read it; with --scope
+    project it contains the name of the variable MEMORITER_TOKEN instead. It needs the extra mcp, and with --http the
+    extra serve. Next: restart the client.
     """
     if port is not None and not http:
         raise click.UsageError("The option --port needs --http.")

@@ -62,12 +62,11 @@ def mcp_command(
         memoriter mcp -w ~/notes
         memoriter mcp --http --port 8377
 
-    MCP is the Model Context Protocol. The client of an agent starts this server. The agent gets the tools
-    memory_search, memory_get and memory_append, the notes as resources, and the prompts recall and flush. Without -w,
-    it serves the folder in which it starts if you trust it (memoriter trust), or else your default workspace. Over
-    HTTP, the agent also gets search and fetch for ChatGPT, and each request must contain the token that memoriter token
-    prints.
-    It needs the extra mcp. Next: memoriter install --help.
+    The client of an agent starts this server of the Model Context Protocol. It offers the tools memory_search,
+    memory_get and memory_append, the notes as resources, and the prompts recall and flush. Without -w, it serves the
+    folder in which it starts if you trust it (memoriter trust), or else your default workspace. Over HTTP, it also
+    has search and fetch for ChatGPT, and each request must contain the token that memoriter token prints. It needs
+    the extra mcp. Next: memoriter install --help.
     """
     if not http and (host, port, allow_host, token_file, tls) != (HOST, PORT, (), None, None):
         raise click.UsageError("The options --host, --port, --allow-host, --token-file and --tls need --http.")

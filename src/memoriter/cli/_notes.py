@@ -92,11 +92,10 @@ def remember_command(
         memoriter remember --section Groceries "Two litres of milk."
         git log -1 --format=%B | memoriter remember -
 
-    An entry of today's note begins with the time, as in "- 14:05 We chose PostgreSQL.", unless the last entries of the
-    note have none. If the same text is already in the note, it says where and adds nothing; for today's note, it also
-    looks in MEMORY.md. Several programs can write at once. The next search finds the entry.
-    Into a Git repository that was only found around the current folder, it writes after you trust that folder.
-    Next: memoriter search, or memoriter trust --help.
+    An entry of today's note begins with the time, as in "- 14:05 We chose PostgreSQL.", unless the last entries have
+    none. If the note, or for today's note MEMORY.md, has the same text already, nothing is added. Several programs
+    can write at once, and the next search finds the entry. A Git repository around the current folder must be trusted
+    first. Next: memoriter search, or memoriter trust --help.
     """
     options = GlobalOptions.current()
     screen = options.screen
@@ -144,6 +143,8 @@ def forget_command(
     still be: in the git history, copies, services. It does not change a note that another program edits meanwhile.
     Next: memoriter status.
     """
+    if [path, match, session].count(None) != 2:
+        raise click.UsageError("Give exactly one of PATH, --match and --session.")
     options = GlobalOptions.current()
     screen = options.screen
     with options.open_memory() as memory:

@@ -395,13 +395,39 @@ class CommandFailure:
     exit_code: int
 
 
+RANGE = r" is not in the range (?:([\d.]+)<=x<=([\d.]+)|x>=([\d.]+))\.?$"
+LONGEST_HINT = 40
+
+
+def _plain_message(error: click.UsageError) -> str:
+    """Return click's message in plain words: without its formulas, and with the choice that a wrong word is near to."""
+    message = " ".join(error.format_message().split())  # click lists choices on lines of their own
+    if not isinstance(error, click.BadParameter):
+        return sentence(message)
+    for kind, plain in {"integer range": "whole number", "integer": "whole number", "float range": "number"}.items():
+        message = message.replace(f"is not a valid {kind}.", f"is not a {plain}.")
+    if found := re.search(RANGE, message):
+        low, high, least = found.groups()
+        message = message[: found.start()] + (f" is less than {least}." if least else f" is not from {low} to {high}.")
+    param = error.param
+    if param is None or not isinstance(param.type, click.Choice):
+        return sentence(message)
+    hint = param.get_error_hint(error.ctx) if error.ctx else ""
+    if len(hint) > LONGEST_HINT and param.name:  # it lists all choices, as the rest of the message does
+        message = message.replace(hint, param.name.upper())
+    import difflib
+
+    wrong = re.search(r": '([^']*)' is not one of", message)
+    near = difflib.get_close_matches(wrong[1], [str(each) for each in param.type.choices], n=1) if wrong else []
+    return sentence(message) + (f" Perhaps you mean {near[0]}." if near else "")
+
+
 def describe_failure(error: Exception) -> CommandFailure:
     """Return the message and exit code of an error: 2 if the request must change, 130 for Ctrl-C, else 1."""
     match error:
         case click.UsageError():
             place = error.ctx.command_path if error.ctx else "memoriter"
-            message = " ".join(error.format_message().split())  # click lists choices on lines of their own
-            return CommandFailure("usage", sentence(message), f"See `{place} --help`.", USAGE)
+            return CommandFailure("usage", _plain_message(error), f"See `{place} --help`.", USAGE)
         case click.ClickException():
             return CommandFailure("failed", sentence(error.format_message()), "", FAILED)
         case click.Abort(__cause__=EOFError() as cause):  # click turns every EOFError into an Abort

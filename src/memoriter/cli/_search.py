@@ -150,13 +150,12 @@ def search_command(
         memoriter search "release train" --open
 
     In the question, a "phrase in quotes" must occur as it is, -word must not occur, and tag:NAME, path:FOLDER,
-    since:DAY and until:DAY restrict the search. Passages of a time that it names, such as "last week", come first;
-    --since any leaves it unread. All else is plain text. Several lines that begin with lex: (words),
-    vec: (a question) or hyde: (a supposed answer) are searched one by one and fused. QUERY `-` reads stdin.
+    since:DAY and until:DAY restrict the search. Passages of a time that it names, such as "last week", come first.
+    Several lines that begin with lex: (words), vec: (a question) or hyde: (a supposed answer) are searched one by one
+    and fused. QUERY `-` reads stdin.
 
-    Ask in any language. The first search builds the index. Scores go from 0 to 1 and mean the same in every search. A
-    search without results also succeeds. Quote a question that contains special characters of your shell.
-    Next: memoriter get PATH.
+    Ask in any language, and quote characters that your shell would read. The first search builds the index. Scores go
+    from 0 to 1 and mean the same in every search. Next: memoriter get PATH.
     """
     options = GlobalOptions.current()
     arguments = search_values(**given)

@@ -84,16 +84,13 @@ def serve_command(
         memoriter serve --link
         curl -H "Authorization: Bearer $(memoriter token)" http://127.0.0.1:8377/api/v1/status
 
-    With this server, the hooks of coding agents and memoriter search are faster. They find it without any setting,
-    unless MEMORITER_SERVER is "off". MCP clients connect to /mcp, as with memoriter mcp --http. The server indexes the
-    notes while they change, as memoriter watch does. With --also, it serves further workspaces, for you and for those
-    whose token names them: a token without a workspace reaches only the first, which is also that of hooks and
-    searches. The pages have a switch, and programs use /w/NAME/mcp and /w/NAME/api/v1. Requests must contain the
-    token that memoriter token prints; hooks and searches authenticate themselves without it. The server prints a link,
-    which opens its web pages in a browser on this machine, once, within ten minutes. Programs use /api/v1.
-    Ctrl-C or SIGTERM stops the server: it finishes the requests that run, and a second signal ends it at once. Hooks
-    and searches also work without it. Supervisors read /healthz and /readyz, and Prometheus reads /metrics. It needs
-    the extra serve. Next: memoriter install --help.
+    Hooks of coding agents and memoriter search find this server without any setting, unless MEMORITER_SERVER is
+    "off", and are faster with it; they also work without it. MCP clients use /mcp, programs /api/v1, supervisors
+    /healthz and /readyz, and Prometheus /metrics. Requests must contain the token that memoriter token prints. The
+    printed link opens the web pages in a browser on this machine, once, within ten minutes. With --also, the server
+    has further workspaces, for you and for tokens that name them: the pages have a switch, and programs use
+    /w/NAME/mcp and /w/NAME/api/v1. Ctrl-C or SIGTERM lets the requests that run finish; a second signal ends at once.
+    It needs the extra serve. Next: memoriter install --help.
     """
     from memoriter.environment import read_environment
     from memoriter.extras import require
@@ -251,8 +248,11 @@ class _ServerRun:
         libraries = [Library() for _ in memories]
         metrics = ServerMetrics(streams=lambda: sum(each.open for each in events))
         supervisor = Supervisor(self.env.environ)
-        self.memory.on_search = metrics.searched
-        workspaces = served_workspaces([served_by(memory).workspace for memory in memories])
+        for memory in memories:
+            memory.on_search = metrics.searched
+        served = [served_by(memory) for memory in memories]
+        workspaces = served_workspaces([each.workspace for each in served])
+        oauth = OAuth(self.env.home, url, served[0], self.env.wall) if url else None
 
         def links(at: int, caller: Caller) -> Sequence[WorkspaceLink]:
             reachable = [each for each in workspaces if each.is_open_to(caller)]
@@ -279,14 +279,14 @@ class _ServerRun:
                 "probes": PROBES,
                 "observers": [metrics.request_answered],
                 "only_named": at > 0,
+                "oauth": oauth.of(served[at]) if oauth else None,
             }
 
-        oauth = OAuth(self.env.home, url, served_by(self.memory), self.env.wall) if url else None
         commands_of: Mapping[str, CommandWork] = {
             "search": self.search,
             "link": lambda _memory, _request: self.new_link(server),
         }
-        first: AppOptions = {**options_of(0), "commands": commands_of, "oauth": oauth}
+        first: AppOptions = {**options_of(0), "commands": commands_of}
         app = (
             serve_workspaces(workspaces, memories, [first, *map(options_of, range(1, len(memories)))])
             if self.others

@@ -55,11 +55,10 @@ def copy(*, driver: str, switch: bool, replace_all: bool, dry_run: bool) -> None
         memoriter store copy --to postgres --switch
         memoriter store copy --to sqlite --replace --switch
 
-    No vector is computed and no service is called: text is read from the notes, vectors are taken along. At the end
-    the counts of both stores are compared, and questions are asked of both. A copy that was interrupted goes on when
-    the command runs again. The index that was copied stays as it is. It serves every agent of the configuration, unless
-    --agent, -w or the current folder selects one memory; with several agents, --json prints a list. The server is the
-    one of memorySearch.store.postgres. Next: memoriter status.
+    No vector is computed and no service is called: text is read from the notes, vectors are copied. At the end, the
+    counts of both stores are compared, and questions are asked of both. A copy that was interrupted continues. The
+    old index stays as it is. Agents are chosen as by memoriter index. The server is that of
+    memorySearch.store.postgres. Next: memoriter status.
     """
     if switch and dry_run:
         raise click.UsageError("The options --switch and --dry-run cannot be combined.")

@@ -28,10 +28,10 @@ def token_command(context: click.Context, *, renew: bool) -> None:
         memoriter token --renew
         memoriter token create dashboard --scope read
 
-    memoriter serve and memoriter mcp --http require it. It is in the file token of memoriter's home, which only you can
-    read, and changes only with --renew. The environment variable MEMORITER_TOKEN takes precedence. Anyone with the
-    token can read and write the notes while a server runs. After --renew, give the new token to the clients, for
-    example with memoriter install --http. Next: memoriter serve.
+    memoriter serve and memoriter mcp --http require it. Anyone who has it can read and write the notes while a server
+    runs. It is in the file token of memoriter's home, which only you can read; the environment variable
+    MEMORITER_TOKEN comes first. After --renew, give the new token to the clients, for example with memoriter install
+    --http. Next: memoriter serve.
     """
     if context.invoked_subcommand is not None:
         if renew:
@@ -108,12 +108,10 @@ def create(
         memoriter token create importer --scope write --per-second 5 --at-once 2
         memoriter token create prometheus --scope metrics
 
-    memoriter stores only its hash, so it cannot be printed again. Servers that run accept it at once. What a client
-    with the scope write adds to the notes is marked with the name. With -w, only the server of that folder accepts it;
-    --also names further ones of a server that has several. With --principal, only servers accept it whose
-    plugins.entries.memory-lancedb.config.principal is the same. Over a limit, a server answers with 429 and the time
-    to wait. The scope metrics reads /metrics, and no notes.
-    Next: memoriter token list.
+    Only its hash is kept. Servers that run accept it at once. What comes with the scope write is marked with the
+    name. With -w, only the server of that folder accepts it; --also names further folders of a server that has
+    several. Over a limit, a server answers with 429 and the time to wait. The scope metrics reads /metrics, and no
+    notes. Next: memoriter token list.
     """
     from memoriter.discovery import Limits, TokenFile
     from memoriter.environment import read_environment

@@ -41,10 +41,9 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
         memoriter trust --list
         memoriter trust --remove ~/projects/shop
 
-    Agents use your own workspace, the default one or the one that you name with -w or in your settings. A repository
-    may come from anybody, so its notes are neither read nor written by an agent until you trust the folder. memoriter
-    remembers its path and its identity: a folder that was deleted and cloned again must be trusted again. A server that
-    is running refuses the folder as soon as you remove your trust. Next: memoriter status.
+    A repository may come from anybody, so an agent that works in it neither reads nor writes its notes until you
+    trust the folder; it uses your own workspace. A folder that was deleted and cloned again must be trusted again. A
+    server that runs refuses the folder as soon as you remove your trust. Next: memoriter status.
     """
     from memoriter.config import TrustStore
     from memoriter.environment import expand_home, read_environment

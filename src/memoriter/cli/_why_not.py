@@ -34,7 +34,7 @@ SHOWN_QUESTIONS = 5
 
 
 @click.command(cls=Command, name="why-not")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, metavar="QUERY...")
 @click.argument("citation", metavar="PATH[#L5]")
 @search_options(NARROWING, max_results="As in the search that missed the passage.", min_score="As in that search.")
 @click.option(
@@ -59,12 +59,13 @@ def why_not_command(
         memoriter why-not "release train" memory/2026-02-10.md#L5-L9 --since 7d
         memoriter why-not "release train" memory/2026-02-10.md --add
 
-    PATH is a citation, such as MEMORY.md#L4-L6, MEMORY.md:4, or MEMORY.md for any passage of the note. It follows the
-    passage from the file to the hits, and names the stage that lost it. Then it looks for the smallest change of the
-    settings that brings the passage back, and searches again with it. If the folder of notes has a file eval.md with
-    questions, it also tells what that change does to each of them. Nothing is changed, unless you add the question to
-    that file. Next: memoriter config set, or memoriter eval.
+    PATH is a citation, or a note for any passage of it. It follows the passage from the file to the hits, and names
+    the stage that lost it. Then it looks for the smallest change of the settings that brings it back, tries that, and
+    shows what it does to the questions in eval.md, if the folder of notes has that file. Only --add changes anything.
+    Next: memoriter config set, or memoriter eval.
     """
+    if not query:
+        raise click.UsageError("Give the question, and after it the PATH of the passage.")
     options = GlobalOptions.current()
     screen = options.screen
     arguments = search_values(**given)

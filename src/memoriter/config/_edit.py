@@ -126,7 +126,7 @@ def setting_names(key: str, known: Sequence[str]) -> Names:
     if found:
         shown = ", ".join(dotted(names) for names in found)
         raise ConfigError(f"The key {key!r} is not unique: {shown}.", remedy="Give more of the key.")
-    ends = {name.rpartition(".")[2]: name for name in known if "<id>" not in name}
-    similar = get_close_matches(steps[-1] if steps else key, list(ends), n=1, cutoff=0.5)
+    ends = {name.rpartition(".")[2]: name for name in reversed(known) if "<id>" not in name}  # the first one counts
+    similar = get_close_matches(steps[-1] if steps else key, list(ends), n=1)
     hint = f"Perhaps you mean {ends[similar[0]]}. " if similar else ""
     raise ConfigError(f"There is no setting {key!r}.", remedy=f"{hint}See `memoriter config show`.")

@@ -29,7 +29,7 @@ FILE = "tokens.json"
 USES = "token-uses.json"
 """The file with the last use of each token. Without it, only this is not known."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-NAME_TEXT = "1 to 40 characters out of A-Z a-z 0-9 _ . -, and begins with a letter or a digit"
+NAME_TEXT = "1 to 40 letters, digits, _ . or -, begins with a letter or a digit"
 RESERVED = frozenset({"owner", "command"})
 """Names of callers that have no token of this file."""
 MOST_TOKENS = 100
@@ -137,7 +137,7 @@ class TokenFile:
             ConfigError: the file cannot be read or written.
         """
         if not NAME.fullmatch(name) or name.lower() in RESERVED:
-            message = f"{name!r} is no name of a token: it has {NAME_TEXT}, and is not 'owner' or 'command'."
+            message = f"{name!r} cannot name a token. A name has {NAME_TEXT}, and is not 'owner' or 'command'."
             raise UsageError(message, remedy="Give another name.")
         if len(principal) > LONGEST_PRINCIPAL or not principal.isprintable():
             message = (

@@ -18,7 +18,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from memoriter.access import FIELDS, TOOL, RequestRecord, name_of_caller
+from memoriter.access import FIELDS, TOOL, UPLOAD, RequestRecord, name_of_caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 CLOSING_SECONDS = 1
 """Seconds that the shutdown waits for responses that are still open after `Server` has drained."""
 REQUEST_SECONDS = 10.0
-"""Seconds within which a client must send a whole request, from its first byte to its last."""
+"""Seconds within which a client must send a whole request, from its first byte to its last; see `UPLOAD`."""
+LEAST_UPLOADED = 100_000
+"""Bytes that must arrive in `REQUEST_SECONDS` of an upload, which may then take as long again."""
 MOST_CONNECTIONS = 512
 """Maximum number of open connections; one client address may have half of them."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -150,6 +152,8 @@ class Connection(H11Protocol):
     """
 
     _timeout: asyncio.TimerHandle | None = None
+    _arrived = 0
+    """Bytes since the time limit began."""
     opened_at = 0.0
 
     def connection_made(self, transport: Any) -> None:
@@ -178,6 +182,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._arrived += len(data)
         super().data_received(data)
         if self.reading:
             self._start_timeout()
@@ -207,6 +212,7 @@ class Connection(H11Protocol):
 
     def _start_timeout(self) -> None:
         if self._timeout is None:
+            self._arrived = 0
             self._timeout = self.loop.call_later(REQUEST_SECONDS, self._on_timeout)
 
     def _cancel_timeout(self) -> None:
@@ -219,11 +225,17 @@ class Connection(H11Protocol):
         if self.transport.is_closing():
             return
         cycle: Any = getattr(self, "cycle", None)
-        if cycle is None or cycle.response_complete:
+        if cycle is not None and self._is_moving_upload(cycle):
+            self._start_timeout()
+        elif cycle is None or cycle.response_complete:
             self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
             self.transport.close()
         else:
             self.transport.abort()
+
+    def _is_moving_upload(self, cycle: Any) -> bool:
+        is_upload = not cycle.response_complete and UPLOAD in cycle.scope["state"]
+        return is_upload and self._arrived >= LEAST_UPLOADED
 
 
 def _next_to_drop(connections: list[Connection]) -> Connection:

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 from collections import OrderedDict
+from copy import copy
 from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -93,11 +94,13 @@ class _Grant:
     client: str
     """The name of the client."""
     scope: Scope
-    by: Caller
+    principal: str
+    workspaces: Sequence[str]
+    """Those that the token reaches: those of the person, or for the owner the one of the page."""
 
 
 class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """The authorization server of one memory, with the page on which a person allows a client to use it."""
+    """The authorization server of a memory, with the page on which a person allows a client to use it."""
 
     def __init__(self, home: Path, url: str, served: ServedMemory, clock: Callable[[], float]) -> None:
         """Read the clients that are registered.
@@ -105,20 +108,30 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
         Args:
             home: memoriter's own folder, in which clients and tokens are stored.
             url: the URL of the server for clients, without a path: HTTPS, or a loopback address.
-            served: the memory of the server, to which each token is restricted.
+            served: the memory of the server.
             clock: returns seconds since 1970.
         """
         self._file = home / FILE
         self._tokens = TokenFile(home)
         self._url = url
         self._resource = f"{url}/mcp"
-        self._served = served
         self._clock = clock
         self._clients = self._read_clients()
         self._requests = OrderedDict[str, _Request]()
         self._grants = OrderedDict[str, _Grant]()
+        self.bind(served)
+
+    def bind(self, served: ServedMemory) -> None:
+        """Make the routes of a memory."""
+        self._served = served
         self.routes: Sequence[Route] = self._make_routes()
         """The routes of the protocol, and the page for the person."""
+
+    def of(self, served: ServedMemory) -> OAuth:
+        """Return the same authorization server with the routes of a further memory."""
+        other = copy(self)
+        other.bind(served)
+        return other
 
     def _make_routes(self) -> Sequence[Route]:
         return [
@@ -218,7 +231,9 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
             resource=params.resource,
         )
         _make_room(self._grants, MOST_REQUESTS)
-        self._grants[value] = _Grant(code, self._token_name(waiting.client, caller), scope, caller)
+        workspaces = caller.workspaces or [self._served.workspace]
+        name = self._token_name(waiting.client, caller)
+        self._grants[value] = _Grant(code, name, scope, caller.principal, workspaces)
         return value
 
     def _waiting(self, name: str) -> _Request | None:
@@ -279,8 +294,8 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
                 grant.client,
                 grant.scope,
                 now=now,
-                principal=grant.by.principal,
-                workspaces=[self._served.workspace],
+                principal=grant.principal,
+                workspaces=grant.workspaces,
                 expires=now + TOKEN_SECONDS,
             )
         except MemoriterError as error:

@@ -118,22 +118,20 @@ def serve_workspaces(
 ) -> RequestLog:
     """Return an ASGI application of several workspaces, each with what `serve_app` returns for it.
 
-    Only the first one is that of hooks and commands, and of programs that connect with OAuth.
+    Only the first one is that of hooks and commands.
     """
-    from memoriter.access import CONSENT_PATH, Authenticator
+    from memoriter.access import Authenticator
     from memoriter.mcp_server._http import RequestLog
     from memoriter.mcp_server._workspaces import Workspaces
 
     first = options[0]
     made = [_app_of(memory, each) for memory, each in zip(memories, options, strict=True)]
     sessions = first.get("sessions")
-    oauth = first.get("oauth")
     app = Workspaces(
         workspaces,
         [app for app, _ in made],
         Authenticator(first["token"], tokens=first.get("tokens"), sessions=sessions),
         cookie=f"{sessions.cookie}-workspace" if sessions else "memoriter-workspace",
-        of_first=[CONSENT_PATH, *(path for _, path in oauth.open_requests)] if oauth else (),
     )
     paths = {path for _, paths in made for path in paths}
     return RequestLog(app, paths, observers=first.get("observers", ()))

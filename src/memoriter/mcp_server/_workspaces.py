@@ -14,7 +14,7 @@ from memoriter.access import header_of, problem_response, with_safe_headers
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -67,7 +67,6 @@ class Workspaces:
         authenticator: Authenticator,
         *,
         cookie: str,
-        of_first: Collection[str] = (),
     ) -> None:
         """Serve workspaces.
 
@@ -76,13 +75,11 @@ class Workspaces:
             apps: the application of each.
             authenticator: identifies callers.
             cookie: the name of the cookie with the workspace that a person has chosen. It gives no rights.
-            of_first: paths that only the first workspace has.
         """
         self._workspaces = workspaces
         self._apps = dict(zip([each.name for each in workspaces], apps, strict=True))
         self._authenticator = authenticator
         self._cookie = cookie
-        self._of_first = frozenset(of_first)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -112,7 +109,7 @@ class Workspaces:
     def _wanted(self, scope: Scope, caller: Caller | None) -> ServedWorkspace:
         """Return the workspace of a request that names none: the one chosen in a browser, or the caller's first."""
         first = self._workspaces[0]
-        if caller is None or scope["path"] in self._of_first:
+        if caller is None:
             return first
         reachable = [each for each in self._workspaces if each.is_open_to(caller)]
         chosen = _cookie_of(scope, self._cookie) if caller.kind == "browser" else ""

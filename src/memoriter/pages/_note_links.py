@@ -1,4 +1,4 @@
-"""The links of a note to other notes, as text: where they stand, and what they are called after a note was renamed."""
+"""The links of a note, as text: where they stand, and what they are called after a note was renamed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from urllib.parse import quote, unquote
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from memoriter.pages._wiki import NoteNames
 
@@ -19,11 +20,11 @@ FORMS: tuple[Form, ...] = ("wiki", "plain", "bracketed")
 NOT_IN_WIKI = frozenset("[]|#^\\")
 """Characters that the name in a wiki link cannot have."""
 _WIKI = r"\[\[(?P<wiki>[^\[\]|#\n\\]{1,400})(?=[^\[\]\n]{0,600}\]\])"
-_PLAIN = r"(?P<plain>(?:[^()<>\s#]|\([^()<>\s#]*\)){1,400}\.md)(?=[#)\s]|$)"
-_LINK = re.compile(
-    rf"{_WIKI}|(?:\]\(|^ {{0,3}}\[[^\]\n]{{1,400}}\]:)[ \t]*(?:<(?P<bracketed>[^<>\n#]{{1,400}}\.md)(?=[#>])|{_PLAIN})",
-    re.IGNORECASE,
-)
+_PLAIN = r"(?P<plain>(?:[^()<>\s#]|\([^()<>\s#]*\)){1,400}%s)(?=[#)\s]|$)"
+_BRACKETED = r"<(?P<bracketed>[^<>\n#]{1,400}%s)(?=[#>])"
+_BEFORE = r"(?:\]\(|^ {0,3}\[[^\]\n]{1,400}\]:)[ \t]*"
+_LINK = re.compile(f"{_WIKI}|{_BEFORE}(?:{_BRACKETED % '[.]md'}|{_PLAIN % '[.]md'})", re.IGNORECASE)
+_LINK_TO_FILE = re.compile(f"{_BEFORE}(?:{_BRACKETED % ''}|{_PLAIN % ''})")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _CODE = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
 _QUOTED = re.compile(r"[\s()<>%#?]")
@@ -60,8 +61,22 @@ def links_in(text: str) -> Iterator[Link]:
     >>> [link.name for link in links_in("See [[plan|it]], [this](a%20b.md#top) and `[[code]]`.")]
     ['plan', 'a b.md']
     """
-    if "[[" not in text and ".md" not in text.lower():
-        return
+    if "[[" in text or ".md" in text.lower():
+        yield from _found(_LINK, text)
+
+
+def links_to_files(text: str) -> Iterator[Link]:
+    """Yield the links `[text](target)`, `[text](<target>)` and `[label]: target`, whatever they lead to; code has none.
+
+    >>> [link.name for link in links_to_files("![](a.png) and [it](<b c.pdf>)")]
+    ['a.png', 'b c.pdf']
+    """
+    return _found(_LINK_TO_FILE, text)
+
+
+def _found(pattern: re.Pattern[str], text: str) -> Iterator[Link]:
+    """Yield the links of a form that are in no code."""
+    forms = FORMS if pattern is _LINK else FORMS[1:]
     fence = ""
     for number, line in enumerate(text.split("\n"), 1):
         match = _FENCE.match(line) if "```" in line or "~~~" in line else None
@@ -71,16 +86,16 @@ def links_in(text: str) -> Iterator[Link]:
             fence = match[1]
         elif "[" in line:
             plain = _CODE.sub(lambda code: " " * len(code[0]), line) if "`" in line else line
-            for found in _LINK.finditer(plain):
-                form: Form = next(each for each in FORMS if found[each] is not None)
+            for found in pattern.finditer(plain):
+                form: Form = next(each for each in forms if found[each] is not None)
                 yield Link(number, found.start(form), found.end(form), found[form], form)
 
 
-def with_names(text: str, name_of: Callable[[Link], str | None]) -> tuple[str, list[int]]:
+def with_names(text: str, links: Iterable[Link], name_of: Callable[[Link], str | None]) -> tuple[str, list[int]]:
     """Return a text whose links have other names, and the lines that are changed; None leaves a link as it is."""
     lines = text.split("\n")
     changed: list[int] = []
-    for link in reversed([*links_in(text)]):
+    for link in reversed([*links]):
         if (name := name_of(link)) is not None:
             line = lines[link.line - 1]
             lines[link.line - 1] = line[: link.start] + name + line[link.end :]
@@ -100,8 +115,7 @@ def new_name(link: Link, wanted: str, path: str, names: NoteNames, *, from_root:
     """
     beside = posixpath.relpath(wanted, posixpath.dirname(path) or ".")
     if link.form != "wiki":
-        quoted = _QUOTED if link.form == "plain" else _QUOTED_IN_BRACKETS
-        return quoted.sub(lambda found: quote(found[0], safe=""), wanted if from_root else beside)
+        return _quoted(link, wanted if from_root else beside)
     if NOT_IN_WIKI & {*wanted}:
         return None
     whole = [beside, wanted] if link.name.startswith(".") else [wanted]
@@ -109,3 +123,31 @@ def new_name(link: Link, wanted: str, path: str, names: NoteNames, *, from_root:
     keeps_suffix = link.name.lower().endswith(".md")
     named = [each if keeps_suffix else each.removesuffix(".md") for each in choices]
     return next((each for each in named if names.find(each, path) == wanted), None)
+
+
+def with_moved_files(text: str, file: Path, old: str, new: str) -> tuple[str, list[int]]:
+    """Return a note whose links lead to the same pictures and files from a new folder, and the lines that are changed.
+
+    Args:
+        text: the text of the note.
+        file: the note, where it is now.
+        old: its path.
+        new: the path that it is to have.
+    """
+
+    def name_of(link: Link) -> str | None:
+        target = link.path_from(old)
+        if link.name.startswith("/") or link.name.lower().endswith(".md") or target.startswith("../"):
+            return None
+        try:
+            is_file = (file.parent / link.name).is_file()
+        except (OSError, ValueError):  # no name of a file, such as a long address
+            return None
+        return _quoted(link, posixpath.relpath(target, posixpath.dirname(new) or ".")) if is_file else None
+
+    return with_names(text, links_to_files(text), name_of)
+
+
+def _quoted(link: Link, name: str) -> str:
+    quoted = _QUOTED if link.form == "plain" else _QUOTED_IN_BRACKETS
+    return quoted.sub(lambda found: quote(found[0], safe=""), name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.responses import RedirectResponse, Response
 
-from memoriter.access import caller_of, read_form
+from memoriter.access import UPLOAD, caller_of, read_form
 from memoriter.errors import MemoriterError, WriteConflict
 from memoriter.pages._addresses import address_of
 from memoriter.values import dataclass
@@ -147,6 +147,10 @@ class Visit:
     def _workspace(self) -> str:
         """The name of the present workspace; empty: there is only one."""
         return next((each.name for each in self.workspaces if each.is_current), "")
+
+    def expect_upload(self) -> None:
+        """Let the body of this request take long, as long as it keeps arriving; ask first who sends it."""
+        self.request.scope.setdefault("state", {})[UPLOAD] = True
 
     async def perform(self, name: str, **values: Any) -> Any:
         """Return the answer of an operation of the HTTP API as JSON values.

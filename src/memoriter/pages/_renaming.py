@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
 from memoriter.ids import bytes_hash
-from memoriter.pages._note_links import new_name, with_names
+from memoriter.pages._note_links import links_in, new_name, with_moved_files, with_names
 from memoriter.pages._undoable import ChangedNote, RenamePlan
 from memoriter.pages._wiki import NoteNames, plain_name
 from memoriter.workspace import is_client_memory, remove, replace
@@ -26,7 +27,7 @@ def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str
 
     Raises UsageError if the note, or a new link, cannot be written, and WriteConflict if the path is taken.
 
-    A link is changed only if it would lead elsewhere otherwise.
+    A link is changed only if it would lead elsewhere otherwise; in the note, that includes links to pictures and files.
 
     Args:
         memory: the memory with the note.
@@ -58,7 +59,10 @@ def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str
                 raise UsageError(message, remedy="Choose a name without # ^ | [ ] and \\.")
             return name
 
-        changed, numbers = with_names(text, name_of)
+        changed, numbers = with_names(text, links_in(text), name_of)
+        if posixpath.dirname(path) != posixpath.dirname(new_path):
+            changed, more = with_moved_files(changed, file, path, new_path)
+            numbers = sorted({*numbers, *more})
         rows = (text.split("\n"), changed.split("\n"))
         lines = tuple((number, rows[0][number - 1], rows[1][number - 1]) for number in numbers)
         return ChangedNote(new_path, file, content, changed.encode(), lines)

@@ -26,7 +26,6 @@ FIELDS = {
 }
 """The names of the filters on the page Search, by the options of the command line."""
 _OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
-_FROM = re.compile(r"--from (\d+) \(from\)")
 
 
 class Templates:
@@ -79,10 +78,9 @@ def with_code(text: str) -> Markup:
 def in_page_words(text: str) -> str:
     """Return a text in which the options of the command line have the names that they have on pages.
 
-    >>> in_page_words("Leave out --path. Or ask again with --from 54 (from) or less.")
-    'Leave out the filter “in …”. Or ask again with line 54 or less.'
+    >>> in_page_words("Leave out --path.")
+    'Leave out the filter “in …”.'
     """
-    text = _FROM.sub(r"line \1", text)
     return _OPTION.sub(lambda found: FIELDS.get(found[0], found[0]), text)
 
 

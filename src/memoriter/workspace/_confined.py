@@ -63,7 +63,7 @@ def path_refused(path: str, why: str) -> PathRefused:
     shortened = path if len(path) <= 200 else f"{path[:200]}…"
     return PathRefused(
         f"The path {shortened!r} is refused: {sentence(why)}",
-        remedy="Name a Markdown file of the memory, as it is cited.",
+        remedy="Name a note as search results name it, such as memory/2026-02-10.md.",
     )
 
 

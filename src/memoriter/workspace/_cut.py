@@ -193,7 +193,7 @@ def no_text(path: str, text: str, start: int | None) -> Diagnostic:
     rows = text.count("\n") + (not text.endswith("\n"))
     if text and start and start > rows:
         message = f"{path!r} has {rows} line{'' if rows == 1 else 's'}, and line {start} was requested."
-        return Diagnostic("past_the_end", message, f"Ask again with --from {max(rows, 1)} (from) or less.")
+        return Diagnostic("past_the_end", message, f"Ask for line {max(rows, 1)} or an earlier one.")
     if not text.strip():
         return Diagnostic("no_text", f"{path!r} is empty.", "Run `memoriter remember TEXT`.")
     return Diagnostic("no_text", f"{path!r} has no text there.", f"Read all of it with `memoriter get {path}`.")

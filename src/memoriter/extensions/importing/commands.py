@@ -54,11 +54,10 @@ def import_command(
         memoriter import --undo 3f2a91bc
 
     FORMAT is openclaw, mem0, basic-memory, memsearch, claude-mem, chatgpt, claude, gemini-takeout, obsidian, notion,
-    jsonl or memoriter. PATH is a file, a folder or a ZIP archive. The notes go into memory/imported/FORMAT/, with their
-    original dates and ids, and without secrets. A repeated import adds only what is new, changes what is different in
-    the export, and leaves alone what you edited; an interrupted one continues. Imported text has the origin import,
-    unless you say that it is your own. A broken or hostile file is refused, and nothing is written.
-    Next: memoriter search.
+    jsonl or memoriter. PATH is a file, a folder or a ZIP archive. The notes go into memory/imported/FORMAT/, with
+    their dates and without secrets, and are marked as imported unless you say that they are your own. A repeated
+    import adds what is new, changes what is different in the export, and leaves alone what you edited; an interrupted
+    one continues. A broken or hostile file is refused, and nothing is written. Next: memoriter search.
     """
     options = GlobalOptions.current()
     screen = options.screen
@@ -84,9 +83,9 @@ def export_command(file: str, *, force: bool) -> None:
         memoriter -w ~/elsewhere import memoriter ~/notes.zip --own
 
     The archive has every note, byte by byte, in notes/, and notes.jsonl, with one object for each: path, title, date,
-    tags, text, the origin of text that is not yours, hash and time. The long-term memories are in their note. Only you
-    can read the file. Transcripts, settings and the index are not in it. With - as FILE, it goes to the standard
-    output; a link, a device or a pipe is never replaced. Next: memoriter import memoriter FILE --own.
+    tags, text, the origin of text that is not yours, hash and time. Only you can read it. Transcripts, settings and
+    the index are not in it. With - as FILE, it goes to the standard output. Next: memoriter import memoriter FILE
+    --own.
     """
     from memoriter.environment import expand_home
     from memoriter.extensions.importing.api import export_notes, write_export

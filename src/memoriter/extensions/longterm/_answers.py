@@ -12,12 +12,12 @@ createdAt | text | ISO 8601, UTC
 origin | text | who wrote it, such as `owner` or `agent`
 trusted | boolean | whether it may be put before a turn
 status | text | `active` or `superseded`
-supersededBy | text | identifier of the newer memory | if there is none
-supersedes | text | identifier of the older memory | if there is none
-session | text | the conversation that it comes from | if it comes from none
-span | [Span] | the place in that conversation | if it is unknown
+supersededBy | text | identifier of the newer memory | if none
+supersedes | text | identifier of the older memory | if none
+session | text | the conversation that it comes from | if none
+span | [Span] | the place in that conversation | if none
 score | number | similarity to the question | outside of searches
-inOpenClaw | boolean | true: it is only in the table of OpenClaw | if it is in the note
+inOpenClaw | boolean | true: it is only in the table of OpenClaw | if none
 
 Span: A place in a conversation.
 speaker | text | who said it
@@ -28,22 +28,22 @@ end | integer | end of the characters
 FoundMemories: The result of a search in long-term memories.
 memories | list of [Memory] | the memories, best first
 nearest | list of [Memory] | the three best below the lowest score | if there are memories above it, or none at all
-reasons | list of [Reason] | what was wrong | if nothing was
+reasons | list of [Reason] | what was wrong | if none
 
 StoredMemory: The result of storing a memory.
 stored | boolean | false if a similar memory was there already
 memory | [Memory] | the memory
-similarity | number | similarity to the memory that was there | if it is new
-masked | boolean | true: a secret was masked | if none was
-reasons | list of [Reason] | what was wrong | if nothing was
+similarity | number | similarity to the memory that was there | if none
+masked | boolean | true: a secret was masked | if none
+reasons | list of [Reason] | what was wrong | if none
 
 ForgottenMemories: The result of forgetting memories.
 forgotten | list of [Memory] | the deleted memories
 lines | integer | deleted lines of the note
 rows | integer | deleted rows of the database
-restored | list of [Memory] | what a deleted memory had replaced, and what is current again | if there is none
+restored | list of [Memory] | what a deleted memory had replaced, and what is current again | if none
 candidates | list of [Memory] | the memories that may be meant | if it is clear
-left | list of [Reason] | the steps that remain | if there are none
+left | list of [Reason] | the steps that remain | if none
 
 MemoryStats: The state of the long-term memories.
 memories | integer | number of memories
@@ -55,14 +55,14 @@ stored | integer | rows of the database
 database | text | its place
 model | text | model of its vectors
 principal | text | whose memories they are
-openclaw | [OpenClawTable] | OpenClaw's table that the settings name | without one
+openclaw | [OpenClawTable] | OpenClaw's table that the settings name | if none
 fragments | integer | parts of the table | if there is no database yet
 versions | integer | versions of the table | if there is no database yet
 bytes | integer or null | size of the table; null in a bucket | if there is no database yet
 indexed | integer | rows in the vector index | if there is no database yet
 usesIndex | boolean | whether searches use it | if there is no database yet
-otherModels | object | memories in the database with vectors of other models, by model | if there are none
-reasons | list of [Reason] | what was wrong | if nothing was
+otherModels | object | memories in the database with vectors of other models, by model | if none
+reasons | list of [Reason] | what was wrong | if none
 
 OpenClawTable: The table of OpenClaw's plugin, which is only read.
 folder | text | its folder
@@ -89,17 +89,17 @@ score | number | how sure the capture is
 createdAt | text | ISO 8601, UTC
 expiresAt | text | when it is dropped
 origin | text | who said it
-supersedes | text | identifier of the memory that it replaces | if there is none
-session | text | the conversation that it comes from | if it is unknown
-span | [Span] | the place in that conversation | if it is unknown
+supersedes | text | identifier of the memory that it replaces | if none
+session | text | the conversation that it comes from | if none
+span | [Span] | the place in that conversation | if none
 
 Accepted: A statement of the inbox that was stored: the fields of [StoredMemory], and the statement.
 candidate | [Candidate] | the statement
 stored | boolean | false if a similar memory was there already
 memory | [Memory] | the memory
-similarity | number | similarity to the memory that was there | if it is new
-masked | boolean | true: a secret was masked | if none was
-reasons | list of [Reason] | what was wrong | if nothing was
+similarity | number | similarity to the memory that was there | if none
+masked | boolean | true: a secret was masked | if none
+reasons | list of [Reason] | what was wrong | if none
 
 RestoredCandidate: A statement that waits in the inbox again.
 candidate | [Candidate] | the statement
@@ -108,5 +108,5 @@ forgotten | [ForgottenMemories] | the memory that it had become, which was forgo
 Day: of the long-term memories.
 memories | list of [Memory] | the long-term memories of the day
 candidates | list of [Candidate] | the statements of the day that wait in the inbox
-longTerm | [Reason] | why there are no long-term memories | if they work
+longTerm | [Reason] | why there are no long-term memories | if none
 """

@@ -111,7 +111,7 @@ def test_a_file_that_is_no_export_or_too_large_is_refused_and_not_kept(
         connection.request("POST", "/import/preview", headers=headers)
         response = connection.getresponse()
         assert response.status == 400
-        assert "more than 100 MB" in response.read().decode()
+        assert "more than 500 MB" in response.read().decode()
     assert [*(env.home / _uploads.UPLOADS).rglob("*.*")] == []
 
 

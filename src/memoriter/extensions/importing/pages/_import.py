@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoriter.errors import UsageError
-from memoriter.extensions.importing.pages._uploads import MOST_BYTES, drop, keep, kept, receive
+from memoriter.extensions.importing.pages._uploads import MOST_BYTES, drop, keep, kept, received
 from memoriter.extras import require
 from memoriter.pages import Page, PageRoute, PageSet
 
@@ -59,22 +59,23 @@ async def show(visit: Visit) -> Response:
 async def preview(visit: Visit) -> Response:
     """Keep a file that was sent, and return what importing it would do. No note is written."""
     await visit.with_memory("admin", lambda _: None, quick=True)  # nobody else sends files
-    name, content, fields = await receive(visit.request)
-    visit.check_workspace(fields)
-    own = "own" in fields
+    visit.expect_upload()
+    async with received(visit.request) as (name, content, fields):
+        visit.check_workspace(fields)
+        own = "own" in fields
 
-    def act(memory: Memory) -> tuple[str, str, ImportReport]:
-        env = memory.environment
-        state = keep(env, _sender(visit, memory), name, content)
-        file = kept(env, _sender(visit, memory), name, state)
-        try:
-            chosen = _format_of(file, fields.get("format", ""))
-            return chosen, state, _run(memory, chosen, file, own=own, dry_run=True)
-        except Exception:
-            drop(env, _sender(visit, memory))
-            raise
+        def act(memory: Memory) -> tuple[str, str, ImportReport]:
+            env = memory.environment
+            state = keep(env, _sender(visit, memory), name, content)
+            file = kept(env, _sender(visit, memory), name, state)
+            try:
+                chosen = _format_of(file, fields.get("format", ""))
+                return chosen, state, _run(memory, chosen, file, own=own, dry_run=True)
+            except Exception:
+                drop(env, _sender(visit, memory))
+                raise
 
-    chosen, state, report = await visit.with_memory("admin", act)
+        chosen, state, report = await visit.with_memory("admin", act)
     values: dict[str, Any] = {"name": name, "format": chosen, "title": FORMATS[chosen], "own": own, "state": state}
     return await visit.render("importing/preview.html", report=report, shown=SHOWN, **values)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteError, sentence
 from memoriter.ids import content_hash
-from memoriter.permissions import make_private_folder, write_new
+from memoriter.permissions import make_private_folder, open_private
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
+    from typing import IO
 
     from starlette.requests import Request
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 UPLOADS = "uploads"
 """The folder below the home."""
-MOST_BYTES = 100_000_000
+MOST_BYTES = 500_000_000
 """Bytes of an upload."""
 MORE = 100_000
 """Bytes of its form besides the file."""
@@ -29,8 +32,9 @@ LONGEST_NAME = 150
 AGAIN = "Choose the file again."
 
 
-async def receive(request: Request) -> tuple[str, bytes, dict[str, str]]:
-    """Return the name and the content of the file in a form, and its other fields. Raises UsageError."""
+@asynccontextmanager
+async def received(request: Request) -> AsyncGenerator[tuple[str, IO[bytes], dict[str, str]]]:
+    """Yield the name of the file in a form, the open file, and the other fields of the form. Raises UsageError."""
     from starlette.datastructures import UploadFile
     from starlette.exceptions import HTTPException
     from starlette.formparsers import MultiPartException
@@ -40,17 +44,20 @@ async def receive(request: Request) -> tuple[str, bytes, dict[str, str]]:
         message = f"The file has more than {MOST_BYTES // 1_000_000} MB."
         raise UsageError(message, remedy="Import it with `memoriter import`, which takes any size.")
     try:
-        async with request.form(max_files=1, max_fields=10, max_part_size=10_000) as form:
-            fields = {name: value for name, value in form.items() if isinstance(value, str)}
-            file = form.get("file")
-            if not isinstance(file, UploadFile) or not file.filename:
-                raise UsageError("No file was chosen.", remedy="Choose the file that the other app has exported.")
-            return _plain_name(file.filename), await file.read(), fields
+        form = await request.form(max_files=1, max_fields=10, max_part_size=10_000)
     except (MultiPartException, HTTPException) as error:
         raise UsageError("The form cannot be read.", remedy=AGAIN) from error
+    try:
+        fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        file = form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise UsageError("No file was chosen.", remedy="Choose the file that the other app has exported.")
+        yield _plain_name(file.filename), file.file, fields
+    finally:
+        await form.close()
 
 
-def keep(env: Environment, caller: str, name: str, content: bytes) -> str:
+def keep(env: Environment, caller: str, name: str, content: IO[bytes]) -> str:
     """Keep a file until its owner decides, instead of their last one, and return its state. Raises WriteError."""
     folder = _folder(env, caller)
     try:
@@ -59,7 +66,8 @@ def keep(env: Environment, caller: str, name: str, content: bytes) -> str:
             if each == folder or env.wall() - each.stat().st_mtime > KEPT_SECONDS:
                 shutil.rmtree(each)
         make_private_folder(folder)
-        write_new(folder / name, content)
+        with open(folder / name, "xb", opener=open_private) as file:
+            shutil.copyfileobj(content, file)
     except OSError as error:
         message = f"The file cannot be kept in {str(folder)!r}: {sentence(error.strerror or error)}"
         raise WriteError(message, remedy="Free some space, and try again.") from error
