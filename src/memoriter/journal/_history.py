@@ -148,6 +148,16 @@ class History:
         origin = origin_of(in_force(self._journal.of_note(path).changes, bytes_hash(content)), number)
         return None if origin is None else LineOrigin(*origin)
 
+    def lines(self, path: str) -> tuple[Change | None, ...]:
+        """Return the change that each line of a note is from; None if the journal does not know."""
+        content = self._look(path)
+        if content is None:
+            return ()
+        weave = Weave.of(self._journal.of_note(path).changes, bytes_hash(content))
+        if not weave.changes:
+            return (None,) * len(lines_of(content))
+        return tuple(weave.changes[line.born[0]] for line in weave.alive)
+
     def find(self, identifier: str) -> Change:
         """Return the change with an id, or with one that begins so. Raises UsageError."""
         wanted = identifier.strip().lower()
@@ -237,7 +247,7 @@ class History:
     def unreviewed(self) -> HistoryReport:
         """Return what others than the owner wrote since the last review and is in force, the newest first."""
         marked = self._journal.reviewed
-        changes = self.select(lambda change: change.who not in {"", OWNER} and change.at > marked)
+        changes = self.select(lambda change: change.who not in {"", OWNER} and change.at > marked, marked)
         return HistoryReport(tuple(reversed(changes)))
 
     def mark_reviewed(self, change: Change) -> None:
