@@ -236,6 +236,8 @@ class History:
         """Return the plan for all changes of a session, of a token or since a time. Raises UsageError."""
         if [session, token, since].count(None) != 2:
             raise UsageError("A session, a token and a time exclude each other.", remedy="Give exactly one of them.")
+        if session == "":  # as of an empty variable of a shell: all changes without a conversation have it
+            raise UsageError("The session is empty.", remedy="Give an id as `memoriter history` shows it.")
 
         def test(change: Change) -> bool:
             if session is not None:

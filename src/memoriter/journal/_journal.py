@@ -537,7 +537,10 @@ def _oldest(file: Path) -> float | None:
 
 
 def _time_of(line: bytes) -> float:
-    """Return the time of a line about a change, without decoding it; infinite: unknown; -infinite: it only found a note."""
+    """Return the time of a line about a change without decoding it; of one that only found a note, minus infinity.
+
+    Infinity means that the time is not known.
+    """
     match = _TIME.match(line)
     if match is None:
         return inf
