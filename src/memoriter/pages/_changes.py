@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import datetime  # noqa: TC003 - a field of a dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -124,8 +125,10 @@ def shown_change(memory: Memory, change: Change, caller: Caller, undone: Collect
 
 
 def newest_change(memory: Memory, path: str) -> Change | None:
-    """Return the newest change of a note; None: there is none, as if the journal cannot be written."""
-    return next(iter(memory.history(path, max_results=1).changes), None)
+    """Return the newest change of a note; None: none is known, such as on a full or damaged disk."""
+    with suppress(OSError):
+        return next(iter(memory.history(path, max_results=1).changes), None)
+    return None
 
 
 def author_of(change: Change, caller: Caller) -> str:
