@@ -7,7 +7,7 @@ import json
 import zlib
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.values import dataclass, field
 
@@ -111,9 +111,9 @@ class Change:
         return tuple(text_of(line) for hunk in self.hunks or () for line in hunk.removed)
 
     @property
-    def rows(self) -> tuple[tuple[Literal["removed", "added"], str], ...]:
-        """The lines that it removed and added, as text, from the beginning to the end of the note."""
-        rows = list[tuple[Literal["removed", "added"], str]]()
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """The lines from the beginning to the end of the note, as text, each with `removed` or `added` before it."""
+        rows = list[tuple[str, str]]()
         for hunk in self.hunks or ():
             rows += [("removed", text_of(line)) for line in hunk.removed]
             rows += [("added", text_of(line)) for line in hunk.added]

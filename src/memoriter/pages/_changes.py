@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import datetime  # noqa: TC003 - a field of a dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from memoriter.environment import local_time
 from memoriter.errors import PathRefused
@@ -40,11 +40,12 @@ DEEDS = {
     "undo": "took a change back in",
 }
 ORIGINS = {"agent": "An agent", "tool": "A tool", "token": "Somebody with a token", "web": "A web page"}
+TITLES = dict[str, str](CLIENT_TITLES.items())
 STATES = {"unknown": "It is not known whether this was completed.", "failed": "This failed."}
 _CLIENT = re.compile(r"(?P<name>.+?) via (?P<way>HTTP|MCP)(?: \((?P<client>.*)\))?")
 
-Row = tuple[Literal["removed", "added"], str]
-"""What was done to a line, and its text."""
+Row = tuple[str, str]
+"""`removed` or `added`, and the text of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def author_of(change: Change, caller: Caller) -> str:
     if who == caller.author:
         return "You"
     if found := _CLIENT.fullmatch(who):
-        client = dict[str, str](CLIENT_TITLES).get(found["client"] or "", found["client"] or "")
+        client = TITLES.get(found["client"] or "", found["client"] or "")
         if found["way"] == "MCP":
             return client or "An agent"
         return f"{found['name']}, with a token{f' in {client}' if client else ''}"
