@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.environment import local_time
 from memoriter.errors import PathRefused
 from memoriter.installation import CLIENT_TITLES
-from memoriter.journal import FORGET, FOUND, OWNER, taken_back
+from memoriter.journal import FORGET, FOUND, OWNER
 from memoriter.pages._pane import name_of
 from memoriter.values import dataclass
 from memoriter.workspace import without_mark
@@ -94,15 +94,17 @@ class ShownChange:
         return max(0, len(self.rows) - MOST_LINES)
 
 
-def shown_changes(memory: Memory, changes: Sequence[Change], caller: Caller) -> list[ShownChange]:
+def shown_changes(
+    memory: Memory, changes: Sequence[Change], caller: Caller, undone: Collection[str] = ()
+) -> list[ShownChange]:
     """Return changes for a page, without those of notes that may not be read.
 
     Args:
         memory: the memory with the notes.
-        changes: all changes since some time, so that those that took others back are among them.
+        changes: the changes.
         caller: who looks at them.
+        undone: the ids of the changes that were taken back.
     """
-    undone = taken_back(changes)
     readable = {path: _is_readable(memory, path) for path in dict.fromkeys(change.path for change in changes)}
     return [shown_change(memory, change, caller, undone) for change in changes if readable[change.path]]
 
@@ -110,10 +112,13 @@ def shown_changes(memory: Memory, changes: Sequence[Change], caller: Caller) -> 
 def shown_change(memory: Memory, change: Change, caller: Caller, undone: Collection[str] = ()) -> ShownChange:
     """Return a change for a page; `undone` has the ids of the changes that were taken back."""
     zone = memory.configuration.settings.agents.defaults.user_timezone
-    state = "This was taken back." if change.id in undone else STATES.get(change.state, "")
-    if change.hunks is None:
+    state = STATES.get(change.state, "")
+    if change.id in undone:
+        state = "This was taken back."
+    elif change.hunks is None:
         state = "What was changed is not known."
-    can_undo = not state and change.act not in {FOUND, FORGET, "commit"}
+    is_in_force = change.id not in undone and change.state != "failed" and change.hunks is not None
+    can_undo = is_in_force and change.act not in {FOUND, FORGET, "commit"}
     return ShownChange(
         change,
         author_of(change, caller),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.journal import ChangedSince, acting
+from memoriter.journal import ChangedSince, acting, taken_back
 from memoriter.pages._changes import ShownChange, newest_change, shown_change, shown_changes
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import name_of
-from memoriter.pages._review import review, send_review, waiting
+from memoriter.pages._review import review, send_review
 from memoriter.pages._rollback import ask_rollback, rollback
 from memoriter.values import dataclass
 from memoriter.workspace import without_mark
@@ -64,10 +64,10 @@ async def show(visit: Visit) -> Response:
     most = min(MOST, int(given)) if given.isascii() and given.isdigit() and len(given) < 5 else FEW
 
     def collect(memory: Memory) -> list[ShownChange]:
-        if not path:
-            return shown_changes(memory, memory.history(max_results=most + 1).changes, visit.caller)
-        memory.read(path, lines=1)  # who may not read the note learns nothing of its history
-        return shown_changes(memory, memory.history(path).changes, visit.caller)
+        if path:
+            memory.read(path, lines=1)  # who may not read the note learns nothing of its history
+        changes = memory.history(path or None, max_results=None if path else most + 1).changes
+        return shown_changes(memory, changes[: most + 1], visit.caller, taken_back(changes))
 
     changes = await visit.with_memory("read", collect)
     return await visit.render(
@@ -165,17 +165,18 @@ async def of_day(visit: Visit) -> Response:
     def collect(memory: Memory) -> list[ShownChange]:
         if not memory.configuration.settings.memory.journal.enabled:
             return []
-        since = datetime.combine(wanted, datetime.min.time(), memory.now().tzinfo)
-        changes = shown_changes(memory, memory.history(since=since).changes, visit.caller)
-        return [each for each in changes if each.at.date() == wanted]
+        begin = datetime.combine(wanted, datetime.min.time(), memory.now().tzinfo)
+        end = (begin + timedelta(days=1)).timestamp()
+        since = memory.history(since=begin).changes
+        of_that_day = [change for change in since if change.at < end]
+        return shown_changes(memory, of_that_day[: MOST_OF_DAY + 1], visit.caller, taken_back(since))
 
     changes = await visit.with_memory("read", collect)
     return await visit.render(
         "history/_day.html" if visit.fragment else "history/day.html",
         day=day,
         together=_together(changes[:MOST_OF_DAY]),
-        left_out=max(0, len(changes) - MOST_OF_DAY),
-        waiting=await waiting(visit),
+        is_cut=len(changes) > MOST_OF_DAY,
     )
 
 

@@ -56,18 +56,6 @@ async def send_review(visit: Visit) -> Response:
     return visit.redirect("/history/review", done=done, back=back)
 
 
-async def waiting(visit: Visit) -> int:
-    """Return the number of changes that wait for the owner's review."""
-    if not visit.caller.allows("admin"):
-        return 0
-
-    def count(memory: Memory) -> int:
-        enabled = memory.configuration.settings.memory.journal.enabled
-        return len(memory.unreviewed().changes) if enabled else 0
-
-    return await visit.with_memory("admin", count)
-
-
 def text_of(change: Change) -> str:
     """Return the lines that a change added, if they stand together; empty: they do not, or there are none."""
     adding = [hunk for hunk in change.hunks or () if any(hunk.added)]

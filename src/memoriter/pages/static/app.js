@@ -84,11 +84,12 @@ frame.addEventListener("fragment", () => {
   }
 });
 
-/** Load the parts of a page that take longer. */
+/** Load the parts of a page that take longer; they are not read aloud. */
 export function loadParts(within = document) {
   for (const part of within.querySelectorAll("[data-load]")) {
     const address = part.dataset.load;
     delete part.dataset.load;
+    part.dataset.part = "";
     load(part, address);
   }
 }
