@@ -154,7 +154,7 @@ def test_what_an_agent_wrote_in_a_conversation_is_taken_back_after_its_plan_and_
     assert {file: file.read_bytes() for file in env.notes.rglob("*.md")} == before
 
     after = owner.http.get(done.headers["location"]).text
-    assert "nothing of it is there any more" in after
+    assert "Nothing of this is there any more." in after
     owner.http.post("/history/rollback", data=fields_of(after, "/history/rollback"))
     assert {file: file.read_bytes() for file in env.notes.rglob("*.md")} == poisoned
 
