@@ -130,11 +130,11 @@ def shown_change(memory: Memory, change: Change, caller: Caller, undone: Collect
     )
 
 
-def newest_change(memory: Memory, path: str) -> Change | None:
-    """Return the newest change of a note; None: none is known, such as on a full or damaged disk."""
+def newest_id(memory: Memory, path: str, act: str) -> str:
+    """Return the id of what was just done to a note; empty: it is not known, such as on a full or damaged disk."""
     with suppress(OSError):
-        return next(iter(memory.history(path, max_results=1).changes), None)
-    return None
+        return next((change.id for change in memory.history(path).changes if change.act == act), "")
+    return ""
 
 
 def author_of(change: Change, caller: Caller) -> str:

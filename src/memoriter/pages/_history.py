@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.journal import ChangedSince, acting, taken_back
-from memoriter.pages._changes import ShownChange, newest_change, shown_change, shown_changes
+from memoriter.pages._changes import ShownChange, newest_id, shown_change, shown_changes
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import name_of
 from memoriter.pages._review import review, send_review
@@ -131,8 +131,7 @@ async def undo(visit: Visit) -> Response:
                 for note in plan.notes:
                     text = (note.content or b"").decode()
                     memory.replace(note.path, text, expected=note.expected, origin=author)
-        newest = newest_change(memory, path)
-        return path, newest.id if newest else ""
+        return path, newest_id(memory, path, "undo")
 
     try:
         path, done = await visit.with_memory("write", act)

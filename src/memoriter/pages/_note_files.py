@@ -9,7 +9,7 @@ from memoriter.api_json import forgotten_json
 from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
 from memoriter.journal import acting
-from memoriter.pages._changes import newest_change
+from memoriter.pages._changes import newest_id
 from memoriter.pages._renaming import RenamePlan, plan_rename, take_back
 from memoriter.pages._renaming import rename as rename_note
 from memoriter.pages._workspace import workspace_of
@@ -36,13 +36,14 @@ async def delete(visit: Visit) -> Response:
         if workspace.journal is None:
             message = "The history of changes is turned off, so nobody could put a deleted note back."
             raise UsageError(message, remedy="Choose “Forget…” to delete the note for good.")
+        earlier = newest_id(memory, cited, "delete")
         with acting(act="delete"):
             workspace.remove(cited, expected=form.get("expected", "") or bytes_hash(content))
-        change = newest_change(memory, cited)
-        if change is None or change.act != "delete":
+        change = newest_id(memory, cited, "delete")
+        if change in {"", earlier}:
             workspace.replace(cited, content, expected=None)
             raise WriteError("The history of changes cannot be written, so the note was not deleted.")
-        return change.id
+        return change
 
     change = await visit.with_memory("admin", act)
     return visit.redirect("/notes", folder=_folder(path), deleted=path, back=change)

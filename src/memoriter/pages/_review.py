@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.pages._changes import newest_change, shown_changes
+from memoriter.pages._changes import newest_id, shown_changes
 from memoriter.web import problem_of
 
 if TYPE_CHECKING:
@@ -36,15 +36,13 @@ async def send_review(visit: Visit) -> Response:
             raise UsageError("This change does not wait for a review any more.", remedy="See what waits now.")
         if deed == "drop":
             memory.undo(found.id)
-            newest = newest_change(memory, found.path)
-            return newest.id if newest else ""
+            return newest_id(memory, found.path, "undo")
         text = form.get("text", "").replace("\r\n", "\n")
         is_corrected = deed == "keep" and "text" in form and text.strip("\n") != text_of(found).strip("\n")
         if is_corrected:
             memory.amend(found, text)
         memory.mark_reviewed(found)
-        newest = newest_change(memory, found.path) if is_corrected else None
-        return newest.id if newest else ""
+        return newest_id(memory, found.path, "review") if is_corrected else ""
 
     try:
         back = await visit.with_memory("admin", act)
