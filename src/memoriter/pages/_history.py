@@ -64,8 +64,6 @@ async def show(visit: Visit) -> Response:
     most = min(MOST, int(given)) if given.isascii() and given.isdigit() and len(given) < 5 else FEW
 
     def collect(memory: Memory) -> list[ShownChange]:
-        if path:
-            memory.read(path, lines=1)  # who may not read the note learns nothing of its history
         changes = memory.history(path or None, max_results=None if path else most + 1).changes
         return shown_changes(memory, changes[: most + 1], visit.caller, taken_back(changes))
 
