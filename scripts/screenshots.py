@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from browser import PHONE, opened, running_browser, screenshot
 from long_term import configure_long_term
+from memoriter.journal import acting
 from memory_env import MemoryEnv
 from serving import serving
 
@@ -51,8 +53,8 @@ class Shot:
     name: str
     path: str
     options: dict[str, Any] = field(default_factory=dict)
-    notes: Literal["example", "memories", "none"] = "example"
-    """Which notes the server has: those of the example, also with long-term memories, or none."""
+    notes: Literal["example", "history", "memories", "none"] = "example"
+    """Which notes the server has: those of the example, also with changes or with long-term memories, or none."""
     keys: tuple[str, ...] = ()
     """Keys that are pressed first."""
     clicked: tuple[str, ...] = ()
@@ -77,6 +79,7 @@ SHOTS = (
     Shot("first", "/search", {"viewport": WINDOW | {"height": 480}}, "none"),
     Shot("notes", NOTE),
     Shot("edit", f"{NOTE}#L7", keys=("e",), awaited="#text"),
+    Shot("history", NOTE.replace("/notes", "/history"), {"viewport": WINDOW | {"height": 500}}, "history"),
     Shot("days", "/days?day=2025-06-11"),
     Shot("memories", "/memories", notes="memories", keys=("j", "a"), awaited="#outcome"),
     Shot(
@@ -95,7 +98,7 @@ def main(names: list[str]) -> None:
     """Take the pictures with these names, or all of them."""
     shots = [shot for shot in SHOTS if not names or shot.name in names]
     IMAGES.mkdir(exist_ok=True)
-    for notes in ("example", "memories", "none"):
+    for notes in ("example", "history", "memories", "none"):
         if chosen := [shot for shot in shots if shot.notes == notes]:
             with tempfile.TemporaryDirectory() as folder:
                 take(chosen, environment(Path(folder), notes))
@@ -112,7 +115,26 @@ def environment(folder: Path, notes: str) -> MemoryEnv:
         env.write("memory/long-term.md", MEMORIES)
         env.write("memory/inbox.md", CANDIDATES)
     subprocess.run(env.command("-w", str(env.notes), "index"), env=env.environment(), check=True)
+    if notes == "history":
+        change(env)
     return env
+
+
+def change(env: MemoryEnv) -> None:
+    """Let the owner and an agent change a note."""
+    path = NOTE.partition("=")[2]
+    env.seconds = time.time()  # that of the program, which has indexed the notes
+    memory = env.open()
+
+    def write(old: str, new: str, origin: str | None) -> None:
+        note = memory.read(path)
+        memory.replace(path, note.text.replace(old, new), expected=note.hash, origin=origin)
+        env.wait(2_700)
+
+    with acting(session="mcp-3f2a91bc"):
+        write("measured 18 s in October.", "measured 14 s in January.", "agent via MCP (claude-code)")
+    with acting(act="edit"):
+        write("Backups\n", "Backups\n\nThe runbook is in [[restore]].\n", None)
 
 
 def take(shots: list[Shot], env: MemoryEnv) -> None:

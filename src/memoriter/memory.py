@@ -495,6 +495,11 @@ class Memory:
         return origin
 
     @checked
+    def line_origins(self, path: str) -> tuple[Change | None, ...]:
+        """Return the change that each line of a note is from; None if the journal does not know."""
+        return self._history.lines(self._workspace.cited(path))
+
+    @checked
     def undo(self, identifier: str, *, dry_run: bool = False) -> TakeBackPlan:
         """Take one change of a note back, whatever was changed elsewhere since, and return what that did.
 

@@ -79,6 +79,13 @@ def test_a_rollback_shows_every_line_and_needs_to_be_confirmed(program: Program)
     assert note(program) == before
 
 
+def test_a_rollback_of_no_session_changes_nothing(program: Program) -> None:
+    program("remember", "--to", "long-term", "The ferry is blue.")
+    after = note(program)
+    refused = program("rollback", "--session", "", "--yes")  # as of an empty variable of a shell
+    assert (refused.exit_code, note(program)) == (2, after)
+
+
 def test_what_changed_since_is_a_difference(program: Program) -> None:
     program("index")
     (program.workspace / "MEMORY.md").write_text(note(program) + "- The ferry is blue.\n", encoding="utf-8")

@@ -87,7 +87,9 @@ def test_a_token_may_do_on_a_page_what_its_scope_allows(reader: ApiClient, env: 
             "act": "save",
         },
         "/notes/delete": {"path": "MEMORY.md"},
-        "/notes/restore": {"key": "x"},
+        "/history/undo": {"id": "0123456789"},
+        "/history/rollback": {"id": "mcp-1", "planned": ""},
+        "/history/reviewed": {"id": "0123456789"},
         "/notes/renamed": {"path": "MEMORY.md", "name": "OTHER.md"},
         "/notes/forgotten": {"path": "MEMORY.md", "line": "1"},
         "/memories/turn-on": {},
@@ -129,6 +131,13 @@ def test_odd_parameters_are_answered_without_a_failure(owner: ApiClient) -> None
         "/notes/forget?path=MEMORY.md&line={}",
         "/notes/new?name={}",
         "/days?day={}",
+        "/history?path={}",
+        "/history?most={}",
+        "/history/lines?path={}",
+        "/history/lines?path=MEMORY.md&line={}",
+        "/history/day?day={}",
+        "/history/together?id={}",
+        "/history/together?id=x&back={}",
         "/status/near-copies?similarity={}",
     ):
         statuses = {text: owner.http.get(path.replace("{}", text)).status_code for text in odd}
@@ -251,6 +260,11 @@ ADDRESSES = [
     "/notes/links?path=MEMORY.md",
     "/notes/tags",
     "/days?day=2026-02-10",
+    "/history",
+    "/history?path=MEMORY.md",
+    "/history/lines?path=MEMORY.md&line=3",
+    "/history/together?id=mcp-1",
+    "/history/review",
     "/status/near-copies",
 ]
 
@@ -348,6 +362,7 @@ def test_a_page_with_its_files_is_light(owner: ApiClient) -> None:
         "/notes?path=MEMORY.md",
         "/notes/edit?path=MEMORY.md",
         "/days",
+        "/history?path=MEMORY.md",
         "/memories",
         "/status",
     ):

@@ -122,6 +122,21 @@ def test_deleting_a_note_and_putting_it_back(open_tab: Callable[..., Tab], env: 
     assert keys.pressed <= MOST
 
 
+def test_undoing_a_change(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/work/snipe.md", "# Snipe\n\nThe snipe hides in the marsh.\n")
+    keys = begun(open_tab)
+    keys.open_note("snipe marsh")
+    env.write("memory/work/snipe.md", "# Snipe\n\nThe snipe is gone.\n")
+    keys.press("h")
+    keys.tab.page.locator(".history").wait_for()
+    keys.tab.page.locator("h1").click()  # as a reader does; from here on, keys only
+    keys.until(".history button")
+    keys.press("Enter")
+    keys.tab.expect_text("main [role=status]", "Taken back.")
+    assert "marsh" in (env.notes / "memory/work/snipe.md").read_text(encoding="utf-8")
+    assert keys.pressed <= MOST
+
+
 def test_writing_an_entry_and_a_note(open_tab: Callable[..., Tab]) -> None:
     keys = begun(open_tab)
     keys.press("Escape", "n")

@@ -486,12 +486,14 @@ def test_a_note_that_is_deleted_can_be_put_back(open_tab: Callable[..., Tab], en
     assert tab.page.locator(".tree a", has_text="mistake").count() == 0
     tab.go("/search")
     tab.go("/notes")
-    tab.page.get_by_role("button", name="Put it back: memory/mistake.md").click()
-    tab.expect_text("article [role=status]", "The note is back.")
+    tab.page.get_by_role("link", name="All changes").click()
+    tab.expect_text(".history li", "You, in the pages, deleted mistake")
+    tab.page.get_by_role("button", name="Undo: You, in the pages, mistake").first.click()
+    tab.expect_text("main [role=status]", "Taken back.")
     assert file.read_bytes() == b"# Kept\r\n\r\ncaf\xc3\xa9\r\n"
 
 
-def test_a_deleted_note_is_put_back_by_nobody_else_and_never_over_another_one(
+def test_a_deleted_note_is_put_back_by_no_reader_and_never_over_another_one(
     open_tab: Callable[..., Tab], env: MemoryEnv, server: Serving
 ) -> None:
     env.write("memory/mine.md", "mine\n")
@@ -499,14 +501,34 @@ def test_a_deleted_note_is_put_back_by_nobody_else_and_never_over_another_one(
     tab.may_fail = True
     tab.page.keyboard.press(".")
     tab.page.get_by_role("button", name="Delete").click()
-    key = tab.page.locator("form[action='/notes/restore'] input[name=key]").first.input_value()
-    with ApiClient(server.url, server.token) as other:
-        assert key not in other.http.get("/notes").text
-        assert other.http.post("/notes/restore", data={"key": key}).status_code == 400
+    tab.page.locator("#undo").wait_for()
+    change = tab.page.locator("form[action='/history/undo'] input[name=id]").input_value()
+    token = env.run("token", "create", "onlooker", "--scope", "read").out.strip()
+    with ApiClient(server.url, token) as other:
+        assert other.http.post("/history/undo", data={"id": change}).status_code == 403
     env.write("memory/mine.md", "newer\n")
     tab.page.locator("#undo").click()
-    tab.expect_text("article [role=alert]", "memory/mine.md")
+    tab.expect_text("main [role=alert]", "Nothing was taken back.")
+    tab.expect_text("main pre", "newer")
     assert (env.notes / "memory/mine.md").read_text(encoding="utf-8") == "newer\n"
+
+
+def test_a_note_is_not_deleted_if_the_history_cannot_be_written(env: MemoryEnv, server: Serving) -> None:
+    env.write("memory/unsaved.md", "one\n")
+    journal = env.home / "journal"
+    hidden = env.home / "journal-elsewhere"
+    if journal.exists():
+        journal.rename(hidden)
+    journal.write_text("no folder", encoding="utf-8")
+    try:
+        with ApiClient(server.url, server.token) as owner:
+            refused = owner.http.post("/notes/delete", data={"path": "memory/unsaved.md"})
+    finally:
+        journal.unlink()
+        if hidden.exists():
+            hidden.rename(journal)
+    assert (refused.status_code, "was not deleted" in refused.text) == (500, True)
+    assert (env.notes / "memory/unsaved.md").read_text(encoding="utf-8") == "one\n"
 
 
 def test_a_note_of_another_program_is_not_changed(browser: Browser, tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.pages._library import Library
-from memoriter.pages._renaming import plan_rename, rename, take_back
+from memoriter.pages._renaming import RenamePlan, plan_rename, rename, take_back
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter import Memory
-    from memoriter.pages._undoable import RenamePlan
 
 NOTES = {
     "memory/plan.md": "# Plan\n\nSee [[plan#Later]] and [the day](days/one.md).\n",
@@ -159,20 +159,34 @@ def test_one_undo_takes_everything_back_and_keeps_what_was_written_meanwhile(
     env: MemoryEnv, memory: Memory, library: Library
 ) -> None:
     before = texts(env)
-    done = planned(memory, library, "memory/plan.md", "memory/goal.md")
-    rename(memory, done)
-    assert take_back(memory, done) == ()
+    os.utime(env.notes / "memory/plan.md", (1_000, 1_000))
+    name = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    take_back(memory, library, name, "memory/plan.md", "memory/goal.md")
     assert texts(env) == before
-    done = planned(memory, library, "memory/plan.md", "memory/goal.md")
-    rename(memory, done)
+    assert (env.notes / "memory/plan.md").stat().st_mtime == 1_000  # it is as old as before
+
+    name = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
     one = env.notes / "memory/days/one.md"
     one.write_text(one.read_text(encoding="utf-8") + "- Written meanwhile.\n", encoding="utf-8")
+    goal = env.notes / "memory/goal.md"
+    goal.write_text(goal.read_text(encoding="utf-8") + "A new aim.\n", encoding="utf-8")
     env.write("memory/points.md", "[[goal]] was rewritten.\n")
-    assert take_back(memory, done) == ("memory/points.md",)
+    take_back(memory, library, name, "memory/plan.md", "memory/goal.md")
     assert texts(env) == before | {
+        "memory/plan.md": before["memory/plan.md"] + b"A new aim.\n",
         "memory/days/one.md": before["memory/days/one.md"] + b"- Written meanwhile.\n",
-        "memory/points.md": b"[[goal]] was rewritten.\n",
+        "memory/points.md": b"[[plan]] was rewritten.\n",
     }
+
+
+def test_a_rename_is_one_entry_of_the_history(env: MemoryEnv, memory: Memory, library: Library) -> None:
+    before = texts(env)
+    name = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    changes = [each for each in memory.history().changes if each.session == name]
+    assert {(each.who, each.act) for each in changes} == {("owner", "rename")}
+    assert {each.path for each in changes} >= {"memory/plan.md", "memory/goal.md", "memory/points.md"}
+    memory.rollback(memory.plan_rollback(session=name))
+    assert texts(env) == before
 
 
 def test_a_note_that_changes_in_the_middle_leaves_all_as_it_was(
@@ -199,10 +213,3 @@ def test_a_name_that_no_wiki_link_can_have_is_refused_while_one_needs_it(memory:
     with pytest.raises(UsageError, match=r"\[\[(memory/)?plan\]\]"):
         planned(memory, library, "memory/plan.md", "memory/C#.md")
     assert planned(memory, library, "memory/planner.md", "memory/C.md").changes[0].path == "memory/other.md"
-
-
-def test_what_was_forgotten_is_not_kept_for_taking_a_name_back(memory: Memory, library: Library) -> None:
-    key = library.renamed.add(planned(memory, library, "memory/plan.md", "memory/goal.md"), "ada")
-    library.drop_texts("memory/points.md")
-    with pytest.raises(UsageError):
-        library.renamed.get(key, "ada")

@@ -42,6 +42,9 @@ def test_a_person_switches_between_the_workspaces_of_a_server(browser: Browser, 
         assert "4711" not in tab.text("main")
         tab.go("/notes?path=MEMORY.md")
         tab.expect_text("article", "8150")
+        for path in ("/history", "/history?path=MEMORY.md", "/history/lines?path=MEMORY.md"):
+            tab.go(path)
+            assert "4711" not in tab.text("main"), path
 
 
 def test_what_was_typed_on_a_page_of_other_notes_is_not_written_into_these(browser: Browser, tmp_path: Path) -> None:

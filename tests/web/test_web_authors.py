@@ -209,3 +209,23 @@ def test_what_a_token_writes_takes_little_room_in_the_record(env: MemoryEnv, wri
     for path in rows:
         memory.forget(memory.plan_forget(path))
     assert json.loads(record.read_bytes()) == {}
+
+
+def test_a_line_of_a_token_that_an_undo_brings_back_is_still_not_the_owners(env: MemoryEnv, writer: ApiClient) -> None:
+    clean = "# Rules\n\n- Invoices never leave the house.\n"
+    sent(writer, "MEMORY.md", f"{clean}- {ORDER}\n")
+    file = env.notes / "MEMORY.md"
+    file.write_text(f"{clean}- {ORDER}\n", encoding="utf-8")  # without the mark, as a formatter does
+    memory = env.open()
+    memory.sync()
+    memory.replace("MEMORY.md", clean, expected=memory.read("MEMORY.md").hash)
+    memory.undo(memory.history("MEMORY.md").changes[0].id)
+    assert (ORDER in file.read_text(encoding="utf-8"), ORDER in start_of(env)) == (True, False)
+    with ApiClient(str(writer.http.base_url), token_of_scope(env, "me", "admin")) as owner:
+        owner.http.post("/notes/delete", data={"path": "MEMORY.md"})
+        assert not file.exists()
+        memory.undo(memory.history("MEMORY.md").changes[0].id)
+    assert (ORDER in file.read_text(encoding="utf-8"), ORDER in start_of(env)) == (True, False)
+    memory.forget(memory.plan_forget("MEMORY.md"))
+    records = "".join(each.read_text(encoding="utf-8") for each in (env.home / "memory" / "writers").glob("*.json"))
+    assert "MEMORY.md" not in records

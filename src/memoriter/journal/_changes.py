@@ -110,6 +110,15 @@ class Change:
         """The lines that it removed, as text."""
         return tuple(text_of(line) for hunk in self.hunks or () for line in hunk.removed)
 
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """The lines from the beginning to the end of the note, as text, each with `removed` or `added` before it."""
+        rows = list[tuple[str, str]]()
+        for hunk in self.hunks or ():
+            rows += [("removed", text_of(line)) for line in hunk.removed]
+            rows += [("added", text_of(line)) for line in hunk.added]
+        return tuple(rows)
+
 
 def text_of(line: Line) -> str:
     """Return a line as text."""

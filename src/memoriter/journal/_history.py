@@ -148,6 +148,16 @@ class History:
         origin = origin_of(in_force(self._journal.of_note(path).changes, bytes_hash(content)), number)
         return None if origin is None else LineOrigin(*origin)
 
+    def lines(self, path: str) -> tuple[Change | None, ...]:
+        """Return the change that each line of a note is from; None if the journal does not know."""
+        content = self._look(path)
+        if content is None:
+            return ()
+        weave = Weave.of(self._journal.of_note(path).changes, bytes_hash(content))
+        if not weave.changes:
+            return (None,) * len(lines_of(content))
+        return tuple(weave.changes[line.born[0]] for line in weave.alive)
+
     def find(self, identifier: str) -> Change:
         """Return the change with an id, or with one that begins so. Raises UsageError."""
         wanted = identifier.strip().lower()
@@ -226,6 +236,8 @@ class History:
         """Return the plan for all changes of a session, of a token or since a time. Raises UsageError."""
         if [session, token, since].count(None) != 2:
             raise UsageError("A session, a token and a time exclude each other.", remedy="Give exactly one of them.")
+        if session == "":  # as of an empty variable of a shell: all changes without a conversation have it
+            raise UsageError("The session is empty.", remedy="Give an id as `memoriter history` shows it.")
 
         def test(change: Change) -> bool:
             if session is not None:
@@ -237,7 +249,7 @@ class History:
     def unreviewed(self) -> HistoryReport:
         """Return what others than the owner wrote since the last review and is in force, the newest first."""
         marked = self._journal.reviewed
-        changes = self.select(lambda change: change.who not in {"", OWNER} and change.at > marked)
+        changes = self.select(lambda change: change.who not in {"", OWNER} and change.at > marked, marked)
         return HistoryReport(tuple(reversed(changes)))
 
     def mark_reviewed(self, change: Change) -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
+from heapq import nlargest
 from math import inf
 from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
@@ -61,7 +62,7 @@ _TAIL = 1 << 16
 _CHECKED = 1 << 18
 """Bytes after which the size and the age of the journal are looked at again."""
 _ENTRY = b'{"note": '
-_TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": ([\d.]+), "who": "[^\n]*?", "act": "(\w*)"')
+_TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": (\d+(?:\.\d+)?), "who": "[^\n]*?", "act": "(\w*)"')
 
 
 @dataclass(slots=True)
@@ -197,11 +198,14 @@ class Journal:
             most: only as many, the newest; None: all.
         """
         found = JournalFile()
+        files = [file for file in self.files() if not since or file.stat().st_mtime >= since]
+        if most:
+            times = (_time_of(line) for file in files for line in file.read_bytes().split(b"\n"))
+            since = max(since, min(nlargest(most, (time for time in times if time < inf)), default=since))
         rows = list[_Row]()
-        for file in self.files():
-            if since and file.stat().st_mtime < since:
-                break
-            rows += [row for row in _rows(file, found) if row.at >= since and row.fields.get("act") != FOUND]
+        for file in files:
+            part = _rows(file, found, lambda line: _time_of(line) >= since)
+            rows += [row for row in part if row.at >= since and row.fields.get("act") != FOUND]
         rows.sort(key=lambda row: row.at)
         return _decoded(rows[-most:] if most else rows, found)
 
@@ -530,6 +534,17 @@ def _oldest(file: Path) -> float | None:
             if (match := _TIME.match(line)) and match[2] != FOUND.encode():
                 return float(match[1])
     return None
+
+
+def _time_of(line: bytes) -> float:
+    """Return the time of a line about a change without decoding it; of one that only found a note, minus infinity.
+
+    Infinity means that the time is not known.
+    """
+    match = _TIME.match(line)
+    if match is None:
+        return inf
+    return -inf if match[2] == FOUND.encode() else float(match[1])
 
 
 def _explains(last: dict[str, Any], hash_: str | None) -> bool:

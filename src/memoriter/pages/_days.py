@@ -58,6 +58,7 @@ async def show(visit: Visit) -> Response:
         open_month=month,
         weekdays=WEEKDAYS,
         chosen=chosen.isoformat() if chosen else "",
+        back=visit.parameter("back"),
     )
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from memoriter.errors import MemoriterError
 from memoriter.pages._note_links import links_in
 from memoriter.pages._tree import Folder, tree_of
-from memoriter.pages._undoable import DeletedNote, RenamePlan, Undoable
 from memoriter.pages._wiki import NoteNames, plain_name
 from memoriter.values import dataclass
 from memoriter.workspace import read_front_matter, tags_in
@@ -77,10 +76,6 @@ class Library:
         self._listings: dict[Path, Listing] = {}
         self._facts: dict[Path, dict[str, Facts]] = {}
         self._opened: dict[tuple[Path, str, str], str] = {}
-        self.deleted: Undoable[DeletedNote] = Undoable()
-        """The notes that were deleted on pages, which can be put back."""
-        self.renamed: Undoable[RenamePlan] = Undoable()
-        """The notes that were renamed on pages, with the links that followed."""
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
         self._facts_lock = threading.Lock()
@@ -174,8 +169,6 @@ class Library:
 
     def drop_texts(self, path: str) -> None:
         """Keep no text of a note any longer, because some of it was forgotten."""
-        self.deleted.drop_path(path)
-        self.renamed.drop_path(path)
         with self._lock:
             self._opened = {key: text for key, text in self._opened.items() if key[1] != path}
         with self._facts_lock:

@@ -1,4 +1,4 @@
-"""What is done with a whole note: forget lines of it, rename it, delete it, and put it back."""
+"""What is done with a whole note: forget lines of it, rename it, and delete it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import posixpath
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import forgotten_json
-from memoriter.errors import PathRefused, UsageError, WriteConflict
+from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
-from memoriter.pages._renaming import plan_rename, take_back
+from memoriter.journal import acting
+from memoriter.pages._changes import newest_id
+from memoriter.pages._renaming import RenamePlan, plan_rename, take_back
 from memoriter.pages._renaming import rename as rename_note
-from memoriter.pages._undoable import DeletedNote
-from memoriter.workspace import is_client_memory, remove, replace
+from memoriter.pages._workspace import workspace_of
+from memoriter.workspace import is_client_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from memoriter.backends import ForgetPlan
     from memoriter.memory import Memory
     from memoriter.pages._page import Visit
-    from memoriter.pages._undoable import RenamePlan
 
 
 async def delete(visit: Visit) -> Response:
@@ -30,27 +31,22 @@ async def delete(visit: Visit) -> Response:
     path = form.get("path", "")
 
     def act(memory: Memory) -> str:
-        file, content = _file_of(memory, path)
-        remove(file, expected=form.get("expected", "") or bytes_hash(content))
-        return visit.library.deleted.add(DeletedNote(path, file, content), visit.caller.key)
+        cited, _, content = _file_of(memory, path)
+        workspace = workspace_of(memory)
+        if workspace.journal is None:
+            message = "The history of changes is turned off, so nobody could put a deleted note back."
+            raise UsageError(message, remedy="Choose “Forget…” to delete the note for good.")
+        earlier = newest_id(memory, cited, "delete")
+        with acting(act="delete"):
+            workspace.remove(cited, expected=form.get("expected", "") or bytes_hash(content))
+        change = newest_id(memory, cited, "delete")
+        if change in {"", earlier}:
+            workspace.replace(cited, content, expected=None)
+            raise WriteError("The history of changes cannot be written, so the note was not deleted.")
+        return change
 
-    key = await visit.with_memory("admin", act)
-    return visit.redirect("/notes", folder=_folder(path), deleted=key)
-
-
-async def put_back(visit: Visit) -> Response:
-    """Write a deleted note again, unless another one has its name now."""
-    form = await visit.form()
-
-    def act(_: Memory) -> str:
-        key = form.get("key", "")
-        note = visit.library.deleted.get(key, visit.caller.key)
-        replace(note.file, note.content, expected=None)
-        visit.library.deleted.drop(key)
-        return note.path
-
-    path = await visit.with_memory("admin", act)
-    return visit.redirect("/notes", path=path, done="restored")
+    change = await visit.with_memory("admin", act)
+    return visit.redirect("/notes", folder=_folder(path), deleted=path, back=change)
 
 
 async def ask_name(visit: Visit) -> Response:
@@ -70,33 +66,30 @@ async def rename(visit: Visit) -> Response:
     if new == path:
         return visit.redirect("/notes", path=path)
 
-    def act(memory: Memory) -> RenamePlan | str:
-        file, _ = _file_of(memory, path)
+    def act(memory: Memory) -> tuple[RenamePlan, str]:
+        _, file, _ = _file_of(memory, path)
         plan = plan_rename(memory, visit.library, file, path, new)
         if (plan.shown or plan.left) and plan.digest != seen:
-            return plan
-        rename_note(memory, plan)
-        return visit.library.renamed.add(plan, visit.caller.key)
+            return plan, ""
+        return plan, rename_note(memory, plan)
 
-    done = await visit.with_memory("admin", act)
-    if isinstance(done, str):
-        return visit.redirect("/notes", path=new, renamed=done)
-    return await visit.render("notes/rename.html", path=path, name=new, notes=0, plan=done, planned=seen)
+    plan, done = await visit.with_memory("admin", act)
+    if done:
+        return visit.redirect("/notes", path=new, renamed=done, was=path, followed=str(len(plan.shown)))
+    return await visit.render("notes/rename.html", path=path, name=new, notes=0, plan=plan, planned=seen)
 
 
 async def take_rename_back(visit: Visit) -> Response:
     """Give a note its earlier path again, and the links their earlier names."""
     form = await visit.form()
-    key = form.get("key", "")
+    old = form.get("was", "")
 
-    def act(memory: Memory) -> tuple[str, tuple[str, ...]]:
-        plan = visit.library.renamed.get(key, visit.caller.key)
-        left = take_back(memory, plan)
-        visit.library.renamed.drop(key)
-        return plan.old, left
+    def act(memory: Memory) -> None:
+        _, _, _ = _file_of(memory, form.get("path", ""))
+        take_back(memory, visit.library, form.get("renamed", ""), old, form.get("path", ""))
 
-    path, left = await visit.with_memory("admin", act)
-    return visit.redirect("/notes", path=path, done="taken-back-but" if left else "taken-back")
+    await visit.with_memory("admin", act)
+    return visit.redirect("/notes", path=old, done="taken-back")
 
 
 async def ask_forget(visit: Visit) -> Response:
@@ -167,8 +160,8 @@ def _folder(path: str) -> str:
     return folder + slash
 
 
-def _file_of(memory: Memory, path: str) -> tuple[Path, bytes]:
-    """Return the file of a note and its content. Raises PathRefused."""
+def _file_of(memory: Memory, path: str) -> tuple[str, Path, bytes]:
+    """Return the path of a note as cited, its file and its content. Raises PathRefused."""
     cited = memory.read(path, lines=1).path
     if is_client_memory(cited):
         raise PathRefused(
@@ -177,4 +170,4 @@ def _file_of(memory: Memory, path: str) -> tuple[Path, bytes]:
     file = memory.file_of(path) if path.lower().endswith(".md") else None
     if file is None:
         raise PathRefused(f"There is no note {path!r}.", remedy="Name a Markdown file of the memory.")
-    return file, file.read_bytes()
+    return cited, file, file.read_bytes()

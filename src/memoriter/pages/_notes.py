@@ -8,7 +8,7 @@ from urllib.parse import quote
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.pages._markdown import rendered
 from memoriter.pages._note_edits import edit, new, send_edit
-from memoriter.pages._note_files import ask_forget, ask_name, delete, forget, put_back, rename, take_rename_back
+from memoriter.pages._note_files import ask_forget, ask_name, delete, forget, rename, take_rename_back
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import branch, name_of, pane_of, tags
 from memoriter.pages._picture_links import PICTURES
@@ -37,7 +37,6 @@ DONE = {
     "appended": "Added.",
     "existing": "The entry was already there, and nothing was added.",
     "taken-back": "The note has its earlier name again, and so have the links.",
-    "taken-back-but": "The note has its earlier name again. Links in lines that were changed meanwhile stay.",
     "restored": "The note is back.",
 }
 """What was done, by the parameter of the address."""
@@ -53,13 +52,11 @@ async def show(visit: Visit) -> Response:
     values: dict[str, Any] = {
         "query": visit.parameter("q"),
         "done": DONE.get(visit.parameter("done"), ""),
-        "deleted": visit.library.deleted.of(visit.caller.key) if not path else [],
-        "renamed": [
-            (key, each)
-            for key, each in visit.library.renamed.of(visit.caller.key)
-            if not path or (key == visit.parameter("renamed") and path == each.new)
-        ],
-        "just_deleted": visit.parameter("deleted"),
+        "deleted": visit.parameter("deleted"),
+        "back": visit.parameter("back"),
+        "renamed": visit.parameter("renamed"),
+        "was": visit.parameter("was"),
+        "followed": visit.parameter("followed"),
         "folder": folder_at(pane["tree"], folder) if folder else None,
         **pane,
     }
@@ -89,7 +86,9 @@ async def shown_note(visit: Visit, note: Mapping[str, Any], first: int) -> dict[
         names = visit.library.listing(memory).names
         # A long note takes long to render, and requests of other callers do not wait for it.
         html = None if as_text else rendered(text, first=first, path=path, names=names)
-        return {"html": html, **_about_text(path, text, first), **_addresses(memory, visit, path)}
+        has_history = note["hash"] is not None and memory.configuration.settings.memory.journal.enabled
+        named = {**_about_text(path, text, first), **_addresses(memory, visit, path)}
+        return {"html": html, "has_history": has_history, **named}
 
     lines = [*enumerate(text.removesuffix("\n").split("\n"), first)] if as_text and text else []
     after = first + text.count("\n") + (0 if text.endswith("\n") else 1) if note.get("truncated") else None
@@ -197,7 +196,6 @@ PAGE = Page(
         PageRoute("/notes/renamed", rename, ("POST",)),
         PageRoute("/notes/renamed-back", take_rename_back, ("POST",)),
         PageRoute("/notes/delete", delete, ("POST",)),
-        PageRoute("/notes/restore", put_back, ("POST",)),
         PageRoute("/notes/forget", ask_forget),
         PageRoute("/notes/forgotten", forget, ("POST",)),
     ),

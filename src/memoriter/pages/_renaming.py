@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import posixpath
+import secrets
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import MemoriterError, UsageError, WriteConflict
-from memoriter.ids import bytes_hash
+from memoriter.ids import bytes_hash, content_hash
+from memoriter.journal import acting
 from memoriter.pages._note_links import links_in, new_name, with_moved_files, with_names
-from memoriter.pages._undoable import ChangedNote, RenamePlan
+from memoriter.pages._rollback import take_back_together
 from memoriter.pages._wiki import NoteNames, plain_name
-from memoriter.workspace import is_client_memory, remove, replace
+from memoriter.pages._workspace import workspace_of
+from memoriter.values import dataclass
+from memoriter.workspace import is_client_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +25,43 @@ if TYPE_CHECKING:
     from memoriter.memory import Memory
     from memoriter.pages._library import Library
     from memoriter.pages._note_links import Link
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedNote:
+    """A note whose links follow the new name of another one."""
+
+    path: str
+    file: Path
+    before: bytes
+    after: bytes
+    lines: tuple[tuple[int, str, str], ...]
+    """The number of each line that changes, and its text before and afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenamePlan:
+    """What renaming a note would do."""
+
+    old: str
+    new: str
+    changes: tuple[ChangedNote, ...]
+    """The other notes whose links change."""
+    own: ChangedNote
+    """The renamed note itself, whose relative links change if it comes into another folder."""
+    left: tuple[str, ...]
+    """Notes with links that stay as they are, because their files are not written here."""
+
+    @property
+    def shown(self) -> list[ChangedNote]:
+        """The notes whose links change."""
+        return [*([self.own] if self.own.lines else []), *self.changes]
+
+    @property
+    def digest(self) -> str:
+        """Stands for all that was planned: it differs if any of the notes has changed since."""
+        parts = [each for note in (self.own, *self.changes) for each in (note.path, bytes_hash(note.before))]
+        return content_hash("\n".join([self.old, self.new, *parts, *self.left]))
 
 
 def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str) -> RenamePlan:
@@ -90,60 +132,72 @@ def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str
     return RenamePlan(old, new, tuple(changes), own, tuple(left))
 
 
-def rename(memory: Memory, plan: RenamePlan) -> None:
-    """Give a note its new path, and change the links; if anything fails, all is as before, and the error is raised.
+def rename(memory: Memory, plan: RenamePlan) -> str:
+    """Give a note its new path, change the links, and return the name of these changes in the history.
 
-    A note that is there is never replaced. Raises PathRefused, WriteConflict and WriteError.
+    If anything fails, all is as before, and the error is raised. A note that is there is never replaced. Raises
+    PathRefused, WriteConflict and WriteError.
     """
-    old = plan.own.file
+    name = f"rename-{secrets.token_hex(4)}"
+    with acting(act="rename", session=name):
+        _rename(memory, plan)
+    return name
+
+
+def _rename(memory: Memory, plan: RenamePlan) -> None:
+    workspace = workspace_of(memory)
     memory.replace(plan.new, plan.own.after.decode(), expected=None)
     created = memory.file_of(plan.new)
     assert created is not None
     written = created.read_bytes()
     done: list[ChangedNote] = []
     try:
-        changed_ns = old.stat().st_mtime_ns
+        changed_ns = plan.own.file.stat().st_mtime_ns
         for each in plan.changes:
-            replace(each.file, each.after, expected=bytes_hash(each.before))
+            workspace.replace(each.path, each.after, expected=bytes_hash(each.before))
             done.append(each)
-        remove(old, expected=bytes_hash(plan.own.before))
+        workspace.remove(plan.old, expected=bytes_hash(plan.own.before))
     except (MemoriterError, OSError):
         for each in done:
             with suppress(MemoriterError, OSError):  # whoever wrote meanwhile keeps their text
-                replace(each.file, each.before, expected=bytes_hash(each.after))
-        remove(created, expected=bytes_hash(written))
+                workspace.replace(each.path, each.before, expected=bytes_hash(each.after))
+        workspace.remove(plan.new, expected=bytes_hash(written))
         raise
     with suppress(OSError):
         os.utime(created, ns=(changed_ns, changed_ns))  # it is as old as before
 
 
-def take_back(memory: Memory, plan: RenamePlan) -> tuple[str, ...]:
-    """Give a note its old path and all links their old names, and return the notes whose links could not be changed.
+def take_back(memory: Memory, library: Library, name: str, old: str, new: str) -> None:
+    """Give a note its old path and all links their old names; what was written into the notes meanwhile stays.
 
-    What was written into the notes meanwhile stays. Raises WriteConflict if a note has the old path now.
+    Args:
+        memory: the memory with the note.
+        library: what is known of its notes.
+        name: what `rename` returned.
+        old: the path that the note had.
+        new: its present path.
+
+    Raises WriteConflict if a note has the old path now.
     """
-    current = memory.file_of(plan.new)
-    if current is None:
-        raise UsageError(f"The note {plan.new!r} is not there any more.", remedy="Look where it is now.")
-    content = current.read_bytes()
-    changed_ns = current.stat().st_mtime_ns
-    own = _without(plan.own, content)
-    replace(plan.own.file, content if own is None else own, expected=None)
-    remove(current, expected=bytes_hash(content))
+    file = memory.file_of(new)
+    if file is None:
+        raise UsageError(f"The note {new!r} is not there any more.", remedy="Look where it is now.")
+    if memory.file_of(old) is not None:
+        raise WriteConflict(f"There is a note {old!r} already.", remedy="Choose another name.")
+    plan = memory.plan_rollback(session=name)
+    leaves_nothing = any(note.path == new and note.content is None for note in plan.notes)
+    if not leaves_nothing or plan.conflicts or plan.unknown:
+        # Without that change, what was written into the note since would stay under the new name.
+        others = tuple(note for note in plan.notes if note.path not in {old, new})
+        take_back_together(memory, replace(plan, notes=others))
+        rename(memory, plan_rename(memory, library, file, new, old))
+        return
+    changed_ns = file.stat().st_mtime_ns
+    take_back_together(memory, plan)
+    restored = memory.file_of(old)
+    assert restored is not None
     with suppress(OSError):
-        os.utime(plan.own.file, ns=(changed_ns, changed_ns))
-    left = [plan.old] if own is None else []
-    for each in plan.changes:
-        try:
-            present = each.file.read_bytes()
-            earlier = _without(each, present)
-            if earlier is None:
-                left.append(each.path)
-            else:
-                replace(each.file, earlier, expected=bytes_hash(present))
-        except (WriteConflict, OSError):
-            left.append(each.path)
-    return tuple(left)
+        os.utime(restored, ns=(changed_ns, changed_ns))
 
 
 def _target_of(link: Link, path: str, names: NoteNames) -> str | None:
@@ -152,14 +206,3 @@ def _target_of(link: Link, path: str, names: NoteNames) -> str | None:
     if link.form == "wiki" or target is None:
         return target
     return target if plain_name(target) in {plain_name(link.path_from(path)), plain_name(link.name)} else None
-
-
-def _without(change: ChangedNote, present: bytes) -> bytes | None:
-    """Return the present content of a note with its earlier links; None: some of the changed lines are not there."""
-    if present == change.after:
-        return change.before
-    earlier = {after.encode(): before.encode() for _, before, after in change.lines}
-    lines = present.split(b"\n")
-    if not earlier.keys() <= {*lines}:
-        return None
-    return b"\n".join(earlier.get(line, line) for line in lines)

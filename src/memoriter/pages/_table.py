@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.pages import _days as days
 from memoriter.pages import _health as health
+from memoriter.pages import _history as history
 from memoriter.pages import _notes as notes
 from memoriter.pages import _search as search
 from memoriter.pages._page_set import page_sets
@@ -13,7 +14,7 @@ from memoriter.pages._page_set import page_sets
 if TYPE_CHECKING:
     from memoriter.pages._page import Page
 
-PAGES = (search.PAGE, notes.PAGE, days.PAGE, health.PAGE)
+PAGES = (search.PAGE, notes.PAGE, days.PAGE, history.PAGE, health.PAGE)
 """The pages of memoriter itself."""
 
 

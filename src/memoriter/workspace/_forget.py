@@ -110,12 +110,13 @@ def apply_removal(removal: Removal, workspace: Workspace) -> None:
         PathRefused: the note does not exist any more, or leads through a link.
     """
     if removal.whole:
-        workspace.remove(removal.path, expected=removal.hash)
+        workspace.remove(removal.path, expected=removal.hash, for_good=True)
         return
     content = workspace.raw(removal.path).content
     if bytes_hash(content) != removal.hash:
         raise WriteConflict(f"{removal.path!r} has changed since it was read.", remedy="Look and ask again.")
-    workspace.replace(removal.path, remove_passages(content, removal.passages), expected=removal.hash)
+    left = remove_passages(content, removal.passages)
+    workspace.replace(removal.path, left, expected=removal.hash, for_good=True)
 
 
 def _with_marks(

@@ -453,7 +453,9 @@ class Workspace:
             owned = [line for line, by in zip(old, authors_of(old), strict=True) if not by]
             self._writers.add(path, list(map(without_mark, lines)), author, owned=owned, front=front)
 
-    def replace(self, path: str, text: str | bytes, *, expected: str | None, of: tuple[str, ...] = ()) -> None:
+    def replace(
+        self, path: str, text: str | bytes, *, expected: str | None, of: tuple[str, ...] = (), for_good: bool = False
+    ) -> None:
         """Replace the whole content of a note.
 
         Args:
@@ -461,6 +463,7 @@ class Workspace:
             text: the new content. A `str` gets the line endings and the byte order mark of the present content.
             expected: `ids.bytes_hash` of the current content, or None if the note must not exist.
             of: the changes that this takes back, by their ids in the journal.
+            for_good: whether nothing brings lines back that go, so that their authors are not kept.
 
         Raises:
             PathRefused: the path is not one of the memory's files, or leads through a link.
@@ -478,15 +481,19 @@ class Workspace:
             text = _as_in(content, text)
         replace_file(place, text, expected=expected, record=self._record(place, "replace", of))
         if self._writers is not None:
-            self._writers.keep(place.cited, decode(note_bytes(text) if isinstance(text, str) else text))
+            present = decode(note_bytes(text) if isinstance(text, str) else text)
+            self._writers.keep(place.cited, present, for_good=for_good)
+            if of:
+                self._writers.bring_back(place.cited, present)
 
-    def remove(self, path: str, *, expected: str, of: tuple[str, ...] = ()) -> None:
+    def remove(self, path: str, *, expected: str, of: tuple[str, ...] = (), for_good: bool = False) -> None:
         """Delete a note.
 
         Args:
             path: a cited or an absolute path.
             expected: `ids.bytes_hash` of its content.
             of: as for `replace`.
+            for_good: as for `replace`.
 
         Raises PathRefused, WriteConflict and WriteError, as `replace` does.
         """
@@ -495,7 +502,7 @@ class Workspace:
         place = self._writable_path(path)
         remove(place, expected=expected, record=self._record(place, "remove", of))
         if self._writers is not None:
-            self._writers.keep(place.cited, "")
+            self._writers.keep(place.cited, "", for_good=for_good)
 
     def _record(self, place: ReadablePath, act: str, of: tuple[str, ...] = ()) -> Record:
         """Return what enters a write to a note into the journal."""

@@ -28,6 +28,8 @@ MOST_LINES = 200
 record."""
 EVERY_LINE = "*"
 """The key that stands for all lines of a note, once the note has no mark of their author any more."""
+_ASIDE = "\0"
+"""Begins the key of a note for what is recorded of lines that it had: an undo may bring them back."""
 _WORD = re.compile(r"\w+")
 _MARKER = re.compile(r"\s*(?:(?:[-*+•]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)?")
 Rows = dict[str, dict[str, str]]
@@ -124,11 +126,22 @@ class WriterRecords:
         if new:
             self._change(change)
 
-    def keep(self, path: str, text: str) -> None:
-        """Remove what is recorded of lines that a note no longer has. Raises WriteError."""
-        if path in self._rows():
+    def keep(self, path: str, text: str, *, for_good: bool = False) -> None:
+        """Set aside what is recorded of lines that a note no longer has, or remove it for good. Raises WriteError."""
+        rows = self._rows()
+        if path in rows:
             left = {*_keys_of(text), EVERY_LINE, _front_key(text.split("\n"))} if text.strip() else set[str]()
-            self._drop(path, lambda key: key not in left)
+            self._drop(path, lambda key: key not in left, aside=not for_good)
+        if for_good and not text.strip() and _ASIDE + path in rows:
+            self._change(lambda rows: rows.pop(_ASIDE + path, None))
+
+    def bring_back(self, path: str, text: str) -> None:
+        """Record again what was set aside of lines that a note has again. Raises WriteError."""
+        aside = self._rows().get(_ASIDE + path, {})
+        wanted = {*_keys_of(text), EVERY_LINE, _front_key(text.split("\n"))}
+        back = {key: author for key, author in aside.items() if key in wanted}
+        if back:
+            self._change(lambda rows: rows.update({path: {**rows.get(path, {}), **back}}))
 
     def adopt(self, path: str, before: str, after: str) -> None:
         """Remove what is recorded of lines that are there without the marks that they had: they are the owner's now.
@@ -141,7 +154,7 @@ class WriterRecords:
         has_marks = bool(_keys_of(after, marked=True))
         self._drop(path, lambda key: key in adopted or (key == EVERY_LINE and bool(adopted) and not has_marks))
 
-    def _drop(self, path: str, is_gone: Callable[[str], bool]) -> None:
+    def _drop(self, path: str, is_gone: Callable[[str], bool], *, aside: bool = False) -> None:
         known = self._rows()[path]
         kept = {key: author for key, author in known.items() if not is_gone(key)}
         if len(kept) == len(known):
@@ -151,6 +164,10 @@ class WriterRecords:
             rows.pop(path, None)
             if kept:
                 rows[path] = kept
+            if aside:
+                gone = {key: author for key, author in known.items() if key not in kept}
+                earlier = {key: author for key, author in rows.get(_ASIDE + path, {}).items() if key not in gone}
+                rows[_ASIDE + path] = dict([*earlier.items(), *gone.items()][-MOST_LINES:])
 
         self._change(change)
 

@@ -61,6 +61,17 @@ document.addEventListener("keydown", (event) => {
   items[(items.indexOf(event.target) + step + items.length) % items.length].focus();
 });
 
+// A control that names its key, such as that of the history of a note. A field beside it gets the focus.
+document.addEventListener("keydown", (event) => {
+  const field = event.target.closest?.("details textarea");
+  if (event.key === "Escape" && field) field.blur();
+  const control = isShortcut(event) ? document.querySelector(`[data-key="${CSS.escape(event.key)}"]`) : null;
+  if (control === null) return;
+  event.preventDefault();
+  control.click();
+  control.parentElement.querySelector("textarea")?.focus();
+});
+
 frame.addEventListener("fragment", () => {
   for (const badge of document.querySelectorAll("header nav .count")) badge.remove();
   for (const each of frame.querySelectorAll("[data-waiting]")) {
@@ -73,11 +84,12 @@ frame.addEventListener("fragment", () => {
   }
 });
 
-/** Load the parts of a page that take longer. */
+/** Load the parts of a page that take longer; they are not read aloud. */
 export function loadParts(within = document) {
   for (const part of within.querySelectorAll("[data-load]")) {
     const address = part.dataset.load;
     delete part.dataset.load;
+    part.dataset.part = "";
     load(part, address);
   }
 }

@@ -1,5 +1,7 @@
 // Arrow keys move between the days of the calendar; only one of them is in the order of the Tab key.
 
+import { loadParts } from "./app.js";
+
 const calendar = document.querySelector("[data-days]");
 const days = [...(calendar?.querySelectorAll("a[data-day]") ?? [])].sort((one, other) => (one.dataset.day < other.dataset.day ? -1 : 1));
 
@@ -51,5 +53,8 @@ document.addEventListener("click", (event) => {
   window.history.replaceState(null, "", chosen.href);
 });
 
-// As a link to the anchor would do without this script.
-document.getElementById("day")?.addEventListener("fragment", (event) => event.currentTarget.focus());
+document.getElementById("day")?.addEventListener("fragment", (event) => {
+  if (event.target !== event.currentTarget) return;
+  loadParts(event.target);
+  event.target.focus(); // as a link to the anchor would do without this script
+});

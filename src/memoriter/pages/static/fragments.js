@@ -81,7 +81,7 @@ function show(target, text) {
   target.replaceChildren(content);
   if (focused !== "") document.getElementById(focused)?.focus();
   const state = target.querySelector("[role=status], [role=alert]");
-  if (target.id !== "frame") document.getElementById("spoken").textContent = state?.textContent.trim().replace(/\s+/g, " ") ?? "";
+  if (!("part" in target.dataset)) document.getElementById("spoken").textContent = state?.textContent.trim().replace(/\s+/g, " ") ?? "";
   target.dispatchEvent(new CustomEvent("fragment", { bubbles: true }));
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from memoriter.errors import UsageError
 from memoriter.extensions.importing.pages._uploads import MOST_BYTES, drop, keep, kept, received
 from memoriter.extras import require
-from memoriter.pages import Page, PageRoute, PageSet
+from memoriter.pages import Page, PageRoute, PageSet, workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +161,7 @@ def _run(memory: Memory, chosen: str, file: Path, *, own: bool, dry_run: bool) -
 
     form = FORMS[chosen]
     return run_import(
-        _workspace_of(memory),
+        workspace_of(memory),
         form,
         file,
         locks=_records_of(memory),
@@ -173,15 +173,7 @@ def _run(memory: Memory, chosen: str, file: Path, *, own: bool, dry_run: bool) -
 
 async def _with_notes(visit: Visit, act: Callable[[Workspace, Path], _T]) -> _T:
     """Return what a function makes of the folder of notes and the folder with the records of imports."""
-    return await visit.with_memory("admin", lambda memory: act(_workspace_of(memory), _records_of(memory)))
-
-
-def _workspace_of(memory: Memory) -> Workspace:
-    from memoriter.notes import open_notes
-
-    config = memory.configuration.path
-    notes = open_notes(memory.place.workspace, config=config, agent=memory.agent, env=memory.environment)
-    return notes.trusted_workspace
+    return await visit.with_memory("admin", lambda memory: act(workspace_of(memory), _records_of(memory)))
 
 
 def _records_of(memory: Memory) -> Path:
