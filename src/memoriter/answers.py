@@ -470,6 +470,22 @@ Conflict: A change whose lines were changed since.
 change | [NoteChange] | the change
 now | list of text | the lines of the note now
 
+Tidy: What would make the notes shorter or truer.
+proposals | list of [Proposal] | nothing of them is done yet
+
+Proposal: A change of notes that is proposed.
+id | text | the same whenever the same statements are proposed
+kind | merge|move|outdated | why: it is repeated, it lasts, or a later statement says otherwise
+reason | text | the same, as a sentence
+removed | list of [Statement] | the statements that go
+kept | [Statement] | the statement that stays | if none of them stays
+added | text | what comes into the long-term memory | if nothing does
+
+Statement: A sentence of a note.
+citation | text | its lines
+text | text | the sentence
+author | text | who wrote it; empty: the owner
+
 Cost: What was spent at services.
 days | list of [Spending] | the newest day first
 today | [Spent] | the sum of today (UTC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from threading import RLock
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memoriter.journal import Change, History, HistoryReport, LineOrigin, NoteDifference, TakeBackPlan
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
+    from memoriter.tidy import Proposal, Refusals, Statement
     from memoriter.tools import Tool
     from memoriter.types import (
         CompactReport,
@@ -554,6 +555,53 @@ class Memory:
     def amend(self, change: Change, text: str) -> None:
         """Put a text in the place of the lines that a change added. Raises what `undo` raises."""
         self._history.amend(change, text)
+
+    @checked
+    def tidy(self) -> tuple[Proposal, ...]:
+        """Return what would make the notes shorter or truer; nothing is changed.
+
+        Proposed are the merging of repeated statements, the move of lasting ones from daily notes to the long-term
+        memory, and the end of those of which a later one says otherwise. What was refused is not proposed again.
+        """
+        from memoriter.tidy import all_statements, propose
+
+        statements = list(all_statements(self._notes.trusted_workspace, self.configuration.settings.memory.daily_note))
+        return tuple(propose(statements, refused=self._refusals.read(), dated=self._day_of))
+
+    @checked
+    def accept_proposal(self, proposal: Proposal, text: str | None = None) -> tuple[str, ...]:
+        """Change the notes as a proposal of `tidy` says, and return their paths. Each change can be undone.
+
+        Args:
+            proposal: the proposal.
+            text: what comes in the place of the statement that stays or is added; None: as it is.
+
+        Raises WriteConflict if a statement is not there any more, and WriteError.
+        """
+        from memoriter.tidy import accept
+
+        paths = accept(self._notes.trusted_workspace, proposal, text, self.now())
+        self._backend.notes_changed(*filter(None, map(self.file_of, paths)))
+        return tuple(paths)
+
+    @checked
+    def refuse_proposal(self, proposal: Proposal) -> None:
+        """Never propose this again, as long as the statements have these words. Raises OSError."""
+        self._refusals.add(proposal.id)
+
+    @property
+    def _refusals(self) -> Refusals:
+        from memoriter.config import workspace_key
+        from memoriter.tidy import Refusals
+
+        return Refusals(self.environment.home / "tidy" / f"{workspace_key(self.place.workspace)}.json")
+
+    def _day_of(self, statement: Statement) -> date | None:
+        """Return the day on which a statement was in its note for certain; None if the journal does not know."""
+        with suppress(UsageError):
+            origin = self._history.line(statement.path, statement.start_line)
+            return local_time(origin.change.at, None).date() if origin else None
+        return None
 
     def _take_back(self, plan: TakeBackPlan, act: str) -> None:
         self._history.carry_out(plan, act)

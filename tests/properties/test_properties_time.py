@@ -23,8 +23,8 @@ from memoriter.extensions.longterm._item import clean_text, comments_of
 from memoriter.extensions.longterm._records import same_words
 from memoriter.extensions.longterm._scoring import coverage
 from memoriter.extensions.longterm.pages._memory_list import chain_of
-from memoriter.extensions.longterm.rules import Recalled, classic_capture, find_statements, replaces
-from memoriter.extensions.longterm.rules._own import own_text
+from memoriter.statements import Recalled, classic_capture, find_statements, replaces
+from memoriter.statements._own import own_text
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.pages._markdown import rendered

@@ -30,6 +30,7 @@ SECTIONS = {
         "undo": "_history",
         "rollback": "_history",
     },
+    "Tidy up": {"tidy": "_tidy"},
     "For agents": {
         "mcp": "_mcp",
         "serve": "_serve",

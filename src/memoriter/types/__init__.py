@@ -23,6 +23,7 @@ from memoriter.types._answers import (
 )
 from memoriter.types._content import (
     ORIGIN,
+    Category,
     Chunk,
     Entry,
     Item,

@@ -12,7 +12,7 @@ from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._memories import DUPLICATE
 from memoriter.extensions.longterm._records import Span
 from memoriter.extensions.longterm._results import not_compared
-from memoriter.extensions.longterm.rules import (
+from memoriter.statements import (
     Recalled,
     Statement,
     classic_capture,

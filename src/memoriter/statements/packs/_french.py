@@ -1,7 +1,7 @@
 """Cues of French."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _OUR = r"\b(?:mon|ma|mes|notre|nos)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:question|problème|erreur|code|test|script|fonction|requête|écran|fichier|boucle|doute|idée|impression|texte|phrase)\b)"

@@ -1,7 +1,7 @@
 """Cues of English."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _WE = r"\b(?:i|we)(?: (?:\w+ly|also|just|still|always|never|often|much|far|both|all|do|tend to|too|now))*"
 _BE = r"\b(?:i'?m|i am|we'?re|we are|i was|i have been|i'?ve been|we'?ve been)(?: (?:\w+ly|also|both|all|still|now))*"

@@ -1,7 +1,7 @@
 """Cues of Spanish."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import NOT_OWN_CLAUSE, LanguagePack
+from memoriter.statements.packs._pack import NOT_OWN_CLAUSE, LanguagePack
 
 _OUR = r"\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pregunta|problema|error|código|prueba|script|función|consulta|pantalla|archivo|bucle|duda|idea|impresión|texto|frase|salida)\b)"

@@ -1,7 +1,7 @@
 """Cues of German."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _LIKE = r"(?:bevorzuge|mag|liebe|hasse|schätze|verabscheue|meide|favorisiere|vertrage|genieße|bevorzugen|mögen|lieben|hassen|schätzen|meiden|vertragen)"
 _DO = r"(?:esse|trinke|nutze|benutze|verwende|lese|schaue|höre|beantworte|kaufe|trage|fahre|fliege|reise|schreibe|koche|spiele|arbeite|nehme|gehe|checke|schaue)"

@@ -1,7 +1,7 @@
 """Cues of Czech."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _OUR = r"\b(?:můj|moje|má|mého|mé|moji|náš|naše|naši|našeho|svůj|svoje)\b"
 _OF_THE_MOMENT = (

@@ -1,7 +1,7 @@
 """Cues of Portuguese."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import NOT_OWN_CLAUSE, LanguagePack
+from memoriter.statements.packs._pack import NOT_OWN_CLAUSE, LanguagePack
 
 _OUR = r"\b(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pergunta|problema|erro|código|teste|script|função|consulta|tela|ecrã|arquivo|ficheiro|dúvida|ideia|texto|frase)\b)"
