@@ -64,6 +64,7 @@ _CLAUSE = re.compile(r"\s*(?:[,;(]|[，；（]|\s[–—-]\s|\s(?:because|since|
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile(r"[가-힣]")
 _UNIT = re.compile(r"[零〇一二两三四五六七八九十百千万]+|[a-z0-9]+|[^\W\d_]")
+_WORD = re.compile(r"\w+")
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z]\w*")
 LEAST_LETTERS = 12
 """Letters that two words need."""
@@ -92,6 +93,10 @@ class Words:
     key: Key
     head: Key | None
     """The key of what is before its first clause; None: it has no more clauses, or too few words before."""
+    loose: frozenset[str]
+    """Its words or, in a script without spaces, its characters: two statements of one form share most of them."""
+    subjects: tuple[str, ...]
+    """As of `statements.subjects`."""
 
     @property
     def telling(self) -> bool:
@@ -107,7 +112,9 @@ def words_of(text: str) -> Words:
     label = next((kind for kind in _LABELS if groups.get(kind) or groups.get(f"{kind}_tag")), None)
     clause = _CLAUSE.search(bare)
     head = _key(bare[: clause.start()]) if clause else None
-    return Words(bare, label, _key(bare), head if head and is_telling(head) else None)
+    folded = fold(bare)
+    loose = frozenset(folded if _UNSPACED.search(bare) else _WORD.findall(folded))
+    return Words(bare, label, _key(bare), head if head and is_telling(head) else None, loose, subjects(bare))
 
 
 def is_telling(key: Key) -> bool:
@@ -161,22 +168,26 @@ def is_state(text: str) -> bool:
     return bool(reading.topic) and not reading.past and not ends_with_verb  # "before work" has no predicate
 
 
-def replaced_value(old: str, new: str, *, sure: bool) -> bool:
+def replaced_value(older: Words, newer: Words, *, sure: bool) -> bool:
     """Return whether a newer statement gives another value to the same thing.
 
     Args:
-        old: the older statement, without label.
-        new: the newer one. Unless it says that something is so now, only a number may differ.
+        older: the older statement.
+        newer: the newer one. Unless it says that something is so now, only a number may differ.
         sure: whether the older one is known to be meant for longer than a day.
     """
+    old = older.bare
+    new = newer.bare
+    if len(older.subjects) > 1 and len(newer.subjects) > 1 and switches(old, new):  # both name a tool
+        return True
+    if 2 * len(older.loose & newer.loose) < min(len(older.loose), len(newer.loose)):
+        return False
     before = reading_of(old)
     after = reading_of(new)
     if before.past or after.past or after.additive or before.negative != after.negative:
         return False
     if _ONE_DAY.search(old) or _ONE_DAY.search(new) or _PASSING.search(new):
         return False
-    if {each for each in subjects(old) if each.startswith("a ")} and switches(old, new):
-        return True
     value = _other_value(old, new, before, after)
     if value is None:
         return False

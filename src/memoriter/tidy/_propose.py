@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.folding import fold
 from memoriter.ids import content_hash
-from memoriter.statements import says_now, subjects
+from memoriter.statements import says_now
 from memoriter.tidy._compare import is_state, lasting, replaced_value, words_of
 from memoriter.values import dataclass, field
 
@@ -23,7 +23,7 @@ Kind = Literal["merge", "move", "outdated"]
 
 DAYS_BETWEEN = 7
 """Days between the first and the last time that a statement was made, from which it counts as lasting."""
-MOST_COMPARED = 200
+MOST_COMPARED = 100
 """Earlier statements about the same subject that a newer one is compared with."""
 _WHY = {
     "decision": "It is a decision.",
@@ -46,7 +46,7 @@ class Proposal:
     removed: tuple[Statement, ...]
     """The statements that go."""
     kept: Statement | None
-    """The statement that stays, or that comes in the place of the first one that goes."""
+    """The statement that stays; None: what is added stands for all that go."""
     added: str = ""
     """What comes into the long-term memory; empty: nothing."""
     author: str = ""
@@ -92,16 +92,17 @@ def _outdated(
     changed: list[Statement] = []
     for each in statements:
         bare = words[each.text].bare
-        for subject in subjects(bare):
+        for subject in words[each.text].subjects:
             by_subject[subject].append(each)
         if any(map(str.isdigit, bare)):
             by_frame[_NUMBER.sub("#", fold(bare))].append(each)
         if each.day and says_now(bare):
             changed.append(each)
     for newer in sorted(changed, key=_age, reverse=True):
-        rivals = [each for subject in subjects(words[newer.text].bare) for each in by_subject[subject][:MOST_COMPARED]]
-        older = [each for each in dict.fromkeys(rivals) if _is_older(each, newer, each.day)]
-        yield from _replacements(older, newer, words)
+        rivals = {id(each): each for subject in words[newer.text].subjects for each in by_subject[subject]}
+        older = [each for each in rivals.values() if _is_older(each, newer, each.day)]
+        latest = sorted(older, key=lambda each: (each.place == "daily", -each.day.toordinal() if each.day else 0))
+        yield from _replacements(latest[:MOST_COMPARED], newer, words)
     for same in by_frame.values():
         if 1 < len({fold(words[each.text].bare) for each in same}) and len(same) <= MOST_COMPARED:
             newest = max(same, key=_age)
@@ -114,8 +115,8 @@ def _outdated(
 
 
 def _replacements(older: Sequence[Statement], newer: Statement, words: dict[str, Words]) -> Iterator[Proposal]:
-    after = words[newer.text].bare
-    outdated = [each for each in older if replaced_value(words[each.text].bare, after, sure=each.place != "daily")]
+    after = words[newer.text]
+    outdated = [each for each in older if replaced_value(words[each.text], after, sure=each.place != "daily")]
     same = [each for each in outdated if each.context == newer.context]
     if not same and not newer.context and len({each.context for each in outdated}) == 1:
         same = outdated  # below a heading that the newer one does not name; there is no other that it could mean
@@ -125,8 +126,8 @@ def _replacements(older: Sequence[Statement], newer: Statement, words: dict[str,
             _id("outdated", each.text, newer.text),
             "outdated",
             f"{newer.citation} says otherwise since {newer.day}.",
-            (each,),
-            newer,
+            (each, newer) if moves else (each,),
+            None if moves else newer,
             added=newer.text if moves else "",
             author=newer.author if moves else "",
             in_place=moves,

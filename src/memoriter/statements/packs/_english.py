@@ -69,8 +69,8 @@ ENGLISH = LanguagePack(
         r"\b(?:we'll|we will|i'll|i will) (?:use|go with|stick with|keep using|adopt|move to|switch to|drop)\b",
     ),
     switch=(
-        rf"\b(?:i|we|i've|we've|i have|we have|our (?:team|company)|the team)(?: (?:\w+ly|all|both|just|now|have|has))* (?:switched|migrated|changed over|moved over|converted) (?:\w+ly )?(?:over )?to {_NEW_TOOL}\w",
-        rf"\b(?:i|we) now (?:use|run on|work with|rely on) {_NEW_TOOL}\w|(?:^|, )now,? (?:i|we) (?:use|run on|work with|rely on) {_NEW_TOOL}\w",
+        rf"\b(?:i|we|i've|we've|i have|we have|our (?:team|company)|the team)(?: (?:\w+ly|all|both|just|now|have|has))* (?:switched|migrated|changed over|moved over|converted) (?:\w+ly )?(?:over )?to {_NEW_TOOL}(?=\w)",
+        rf"\b(?:i|we) now (?:use|run on|work with|rely on) {_NEW_TOOL}(?=\w)|(?:^|, )now,? (?:i|we) (?:use|run on|work with|rely on) {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\b(?:my|our)(?: [\w'-]+){0,4}? (?:names?|e-?mail(?: address)?|number|phone(?: number)?|address|handle|user ?name|nickname|initials)"

@@ -28,8 +28,8 @@ FRENCH = LanguagePack(
         r"\b(?:on a|nous avons|j'ai|l'équipe a) (?:finalement |enfin |donc )?(?:décidé|choisi|opté|convenu|retenu|tranché|adopté)\b|\b(?:c'est décidé|décision (?:finale|prise)|décision :)|\b(?:on part|nous partons|on passe|nous passons|on reste|nous restons) (?:sur|à|avec|chez|finalement)\b|\b(?:on va|nous allons|je vais) (?:utiliser|passer à|migrer vers|rester sur|adopter)\b",
     ),
     switch=(
-        rf"\b(?:nous sommes|on est|je suis) (?:\w+ )??passée?s? (?:à|sur) {_NEW_TOOL}\w|\b(?:nous avons|on a|j'ai) (?:\w+ )??(?:migré|basculé) (?:vers|sur|à) {_NEW_TOOL}\w",
-        rf"\b(?:nous utilisons|on utilise|j'utilise) (?:désormais|maintenant|dorénavant) {_NEW_TOOL}\w|\b(?:désormais|maintenant),? (?:nous utilisons|on utilise|j'utilise) {_NEW_TOOL}\w",
+        rf"\b(?:nous sommes|on est|je suis) (?:\w+ )??passée?s? (?:à|sur) {_NEW_TOOL}(?=\w)|\b(?:nous avons|on a|j'ai) (?:\w+ )??(?:migré|basculé) (?:vers|sur|à) {_NEW_TOOL}(?=\w)",
+        rf"\b(?:nous utilisons|on utilise|j'utilise) (?:désormais|maintenant|dorénavant) {_NEW_TOOL}(?=\w)|\b(?:désormais|maintenant),? (?:nous utilisons|on utilise|j'utilise) {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\bje m'appelle\b|\bmon (?:prénom|nom) est\b|\bappelle-moi\b|\bappelez-moi\b|\b(?:mon|ma|mes|notre|nos)(?! (?:fonction|méthode|variable|classe|composant|api)\b)(?: [\w-]+){1,4}? s'appelle(?:nt)?\b|\b(?:mon|ma|notre)(?: [\w-]+){0,2}? (?:adresse|numéro|e-?mail|courriel|téléphone|pseudo|identifiant)(?: [\w-]+){0,3}? est\b",

@@ -43,8 +43,8 @@ GERMAN = LanguagePack(
         r"\bvom tisch\b|\bnach lang\w+ (?:hin und her|überlegen|überlegung|diskussion)|\b(?:habe|hab|haben) (?:ich |wir )?mich? (?:\w+ )?(?:für|gegen) .*\bentschieden\b|\bwerde(?:n)? (?:ich |wir )?(?:künftig|ab jetzt|ab sofort) ",
     ),
     switch=(
-        rf"\b(?:bin|sind|habe|hab|haben) (?:\w+ ){{0,4}}?(?:auf|zu|nach) {_NEW_TOOL}\w\S*(?: \w+)?? (?:umgestiegen|gewechselt|umgestellt|migriert)\b",
-        rf"\b(?:ich|wir) (?:nutzen?|verwenden?|benutzen?) (?:jetzt|nun|inzwischen|mittlerweile) {_NEW_TOOL}\w|\b(?:jetzt|inzwischen|mittlerweile) (?:nutzen?|verwenden?|benutzen?) (?:ich|wir) {_NEW_TOOL}\w",
+        rf"\b(?:bin|sind|habe|hab|haben) (?:\w+ ){{0,4}}?(?:auf|zu|nach) {_NEW_TOOL}(?=\w)\S*(?: \w+)?? (?:umgestiegen|gewechselt|umgestellt|migriert)\b",
+        rf"\b(?:ich|wir) (?:nutzen?|verwenden?|benutzen?) (?:jetzt|nun|inzwischen|mittlerweile) {_NEW_TOOL}(?=\w)|\b(?:jetzt|inzwischen|mittlerweile) (?:nutzen?|verwenden?|benutzen?) (?:ich|wir) {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\bich heiße\b|\bmein name\b|\b(?:nenn|nennt|nennen sie) mich\b|\b(?:mein|meine|unser|unsere)\b(?: [\w-]+){1,4}? (?:heißt|heißen)\b(?! das\b)",
