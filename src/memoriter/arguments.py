@@ -189,7 +189,7 @@ FILTERS: dict[str, Rule] = {
 }
 """The arguments of a search that decide which passages are hits."""
 RULES: dict[str, Rule] = FILTERS | {
-    **dict.fromkeys(("query", "citation", "text", "origin", "match", "session", "key", "agent"), _TEXT),
+    **dict.fromkeys(("query", "citation", "text", "origin", "match", "session", "key", "agent", "about"), _TEXT),
     **dict.fromkeys(("identifier", "token"), _TEXT),
     **dict.fromkeys(("explain", "update", "operators", "force", "vectors", "unused", "damaged"), _FLAG),
     **dict.fromkeys(("again", "deep", "writable", "project", "renew", "index", "success", "dry_run"), _FLAG),

@@ -66,6 +66,8 @@ class ClientRequest:
         return f"{self.token or f'{origin} via MCP'}{f' ({self.client})' if self.client else ''}"
 
 
+ABOUT = 100
+"""Passages that are looked at for the history of a subject."""
 _REQUEST = ContextVar[ClientRequest | None]("request", default=None)
 
 
@@ -446,18 +448,29 @@ class Memory:
 
     @checked
     def history(
-        self, path: str | None = None, *, since: datetime | date | str | None = None, max_results: int | None = None
+        self,
+        path: str | None = None,
+        *,
+        about: str | None = None,
+        since: datetime | date | str | None = None,
+        max_results: int | None = None,
     ) -> HistoryReport:
         """Return the changes of the notes, the newest first: who made them, when, and what they replaced.
 
         Args:
             path: a note as cited; None: all notes.
+            about: only what was said about this, and what that replaced; a line that is older than the journal counts
+                for the day of its note. Not together with `path`.
             since: no earlier changes: a time, or a text such as `7d` or `2h`.
             max_results: only as many, the newest (1 to 1,000); None: all.
 
         Raises UsageError, also if the journal is turned off.
         """
         start = 0.0 if since is None else self._moment(since)
+        if about is not None:
+            if path is not None:
+                raise UsageError("A note and a subject exclude each other.", remedy="Give one of them.")
+            return self._history_about(about, start, max_results)
         if path is None:
             return self._history.changes(None, start, max_results)
         from memoriter.backends import commits_of
@@ -467,6 +480,13 @@ class Memory:
         commits = [each for each in commits_of(self._workspace.root, cited) if each.at >= start]
         changes = sorted((*report.changes, *commits), key=lambda change: -change.at) if commits else report.changes
         return replace(report, changes=tuple(changes)[:max_results])
+
+    def _history_about(self, about: str, start: float, max_results: int | None) -> HistoryReport:
+        from memoriter.backends import changes_about
+
+        hits = self.search(about, sources=("memory",), since="any", min_score=0.0, max_results=ABOUT).hits
+        report = changes_about(about, hits, self._history, self._moment)
+        return replace(report, changes=tuple(each for each in report.changes if each.at >= start)[:max_results])
 
     @checked
     def diff(self, since: datetime | date | str) -> tuple[NoteDifference, ...]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.journal._changes import FORGET, FOUND, OWNER, SEEN, TIDY, Change, acting
+from memoriter.journal._changes import FORGET, FOUND, OWNER, SEEN, TIDY, Change, Hunk, acting
 from memoriter.journal._journal import MEGABYTE, Journal
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "Conflict",
     "History",
     "HistoryReport",
+    "Hunk",
     "Journal",
     "LineOrigin",
     "NoteDifference",
