@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from benchmarks.tidy import KINDS, measure
 
-for half in ("fit", "held"):
+for half in ("fit", "held", "blind"):
     figures = measure(half)
-    print(f"{half}: {len(figures.families)} families, {figures.proposals} proposals, {len(figures.wrong)} of them wrong")
+    print(
+        f"{half}: {len(figures.families)} families, {figures.proposals} proposals, {len(figures.wrong)} of them wrong"
+    )
     for kind in KINDS:
         languages = dict.fromkeys(each.language for each in figures.families if each.kind == kind)
         shares = [f"{each} {figures.found[kind, each]}/{figures.wanted(kind, each)}" for each in languages]

@@ -475,7 +475,7 @@ proposals | list of [Proposal] | nothing of them is done yet
 
 Proposal: A change of notes that is proposed.
 id | text | the same whenever the same statements are proposed
-kind | merge|move|outdated | why: it is repeated, it lasts, or a later statement says otherwise
+kind | merge|move|outdated | whether statements are repeated, last, or were changed by a later one
 reason | text | the same, as a sentence
 removed | list of [Statement] | the statements that go
 kept | [Statement] | the statement that stays | if none of them stays

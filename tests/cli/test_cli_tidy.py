@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from conftest import Program
 
 DAY = "memory/2026-01-05.md"
+FENCE = "```\nThe rent is 900 euros.\n```\n"
 
 
 @pytest.fixture
 def notes(program: Program) -> Callable[[], dict[str, bytes]]:
     """A folder with a repeated, a lasting, an outdated and a fuller statement; returns the content of its notes."""
     files = {
-        "MEMORY.md": "# Memory\n\n- The rent is 900 euros.\n- Ben is allergic to peanuts.\n\n```\nThe rent is 900 euros.\n```\n",
+        "MEMORY.md": f"# Memory\n\n- The rent is 900 euros.\n- Ben is allergic to peanuts.\n\n{FENCE}",
         DAY: (
             "# 2026-01-05\r\n\r\n- Ben is allergic to peanuts.\r\n- The rent is now 950 euros.\r\n"
             "- Decision: we deploy on Tuesdays. <!-- from: agent, 2026-01-05 -->\r\n- [ ] Call Ben\r\n"
@@ -66,14 +67,14 @@ def test_accepted_changes_are_taken_back_by_one_command_each(
     before = notes()
     review(program, monkeypatch, "aaa")
 
-    assert notes() == {
-        "MEMORY.md": (
-            b"# Memory\n\n- The rent is now 950 euros.\n- Ben is allergic to peanuts.\n\n```\nThe rent is 900 euros.\n```\n"
-            + b"- Decision: we deploy on Tuesdays. <!-- from: agent, "
-            + notes()["MEMORY.md"].rpartition(b"agent, ")[2]
-        ),
-        DAY: b"# 2026-01-05\r\n\r\n- [ ] Call Ben\r\n",
-    }
+    after = notes()
+    assert after[DAY] == b"# 2026-01-05\r\n\r\n- [ ] Call Ben\r\n"
+    text, _, mark = after["MEMORY.md"].decode().partition(" <!-- from: agent, ")
+    assert text == (
+        "# Memory\n\n- The rent is now 950 euros.\n- Ben is allergic to peanuts.\n\n"
+        f"{FENCE}- Decision: we deploy on Tuesdays."
+    )
+    assert mark.endswith(" -->\n")
     assert kinds(program) == []
     assert program("review", "--json").json["changes"] == []
     sessions = {change["session"] for change in program("history", "--json").json["changes"]} - {""}

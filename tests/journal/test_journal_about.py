@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,18 @@ if TYPE_CHECKING:
 SUBJECTS = ["ferry budget", "garden fence", "choir room", "ledger server", "photo archive"]
 
 
-def test_each_statement_about_a_subject_is_listed_and_nothing_about_the_others(tmp_path: Path) -> None:
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home without a model."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    settings = '{agents: {defaults: {memorySearch: {provider: "none"}}}}'
+    (folder / "memoriter.json5").write_text(settings, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+def test_each_statement_about_a_subject_is_listed_and_nothing_about_the_others(tmp_path: Path, home: Path) -> None:
     notes = tmp_path / "notes"
     (notes / "memory").mkdir(parents=True)
     first = date(2026, 1, 1)
@@ -24,7 +36,7 @@ def test_each_statement_about_a_subject_is_listed_and_nothing_about_the_others(t
         subject = SUBJECTS[number % len(SUBJECTS)]
         text = f"# {day}\n\n- The {subject} has the number {number}.\n- Lunch with soup.\n"
         (notes / "memory" / f"{day}.md").write_text(text, encoding="utf-8")
-    with Memory.open(notes, home=tmp_path / "home") as memory:
+    with Memory.open(notes, home=home) as memory:
         for at, subject in enumerate(SUBJECTS):
             report = memory.history(about=subject)
             days = [f"memory/{first + timedelta(days=3 * number)}.md#L3" for number in range(at, 60, len(SUBJECTS))]
@@ -34,14 +46,14 @@ def test_each_statement_about_a_subject_is_listed_and_nothing_about_the_others(t
         assert memory.history(about="zeppelin").changes == ()
 
 
-def test_what_a_statement_replaced_is_known_although_no_note_has_it_any_more(tmp_path: Path) -> None:
+def test_what_a_statement_replaced_is_known_although_no_note_has_it_any_more(tmp_path: Path, home: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     values = [f"{number}00 euros" for number in range(3, 9)]
-    with Memory.open(notes, home=tmp_path / "home") as memory:
+    with Memory.open(notes, home=home) as memory:
         memory.remember("The choir meets in the school.", to="long-term")
         memory.remember(f"The ferry budget is {values[0]}.", to="long-term")
-        for before, after in zip(values, values[1:], strict=False):
+        for before, after in pairwise(values):
             excerpt = memory.read("MEMORY.md")
             memory.replace("MEMORY.md", excerpt.text.replace(before, after), expected=excerpt.hash)
         report = memory.history(about="ferry budget", max_results=5)
@@ -55,7 +67,7 @@ def test_what_a_statement_replaced_is_known_although_no_note_has_it_any_more(tmp
         assert "700 euros" in memory.read("MEMORY.md").text
 
 
-def test_a_subject_and_a_note_exclude_each_other(tmp_path: Path) -> None:
+def test_a_subject_and_a_note_exclude_each_other(tmp_path: Path, home: Path) -> None:
     (tmp_path / "notes").mkdir()
-    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory, pytest.raises(UsageError):
+    with Memory.open(tmp_path / "notes", home=home) as memory, pytest.raises(UsageError):
         memory.history("MEMORY.md", about="ferry")

@@ -11,8 +11,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from memoriter.statements._cues import PACKS, cues, own_words
 from memoriter.search import query_terms
+from memoriter.statements._cues import PACKS, cues, own_words
 from memoriter.values import dataclass
 
 LONGEST = 2_000

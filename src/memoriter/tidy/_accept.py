@@ -107,7 +107,8 @@ def _first_line(lines: list[str], statement: Statement) -> int:
 def _known(workspace: Workspace, heading: str) -> str:
     """Return a heading if the long-term memory has it already; else nothing, for the end of the note."""
     content = workspace.content(str(workspace.long_term())) or b""
-    return heading if heading and re.search(rf"^#+ +{re.escape(heading)}\s*$", content.decode("utf-8", "replace"), re.MULTILINE) else ""
+    is_there = re.search(rf"^#+ +{re.escape(heading)}\s*$", content.decode("utf-8", "replace"), re.MULTILINE)
+    return heading if heading and is_there else ""
 
 
 class Refusals:

@@ -59,6 +59,11 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 """States that end soon, and what has happened."""
+_UNSURE = re.compile(
+    r"\b(?:maybe|perhaps|probably|should|could|might|vielleicht|wahrscheinlich|sollten?|könnten?|quizás?|tal vez|debería)\b"
+    r"|아마|也许|可能|或许",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(r"\s*(?:[,;(]|[，；（]|\s[–—-]\s|\s(?:because|since|weil|porque|ya que)\b)", re.IGNORECASE)
 """What separates a statement from more about it."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -133,10 +138,12 @@ def _key(text: str) -> Key:
     return Key(frozenset(terms), order, _NEGATION.search(fold(text)) is not None)
 
 
-_IGNORED = frozenset(
-    "a an the is are was were be been am s that please der die das den dem des ein eine einen einem einer ist sind war"
-    " bin dass bitte el la los las un una es son está están que por favor".split()
-)
+_IGNORED_OF = {
+    "English": "a an the is are was were be been am s that please",
+    "German": "der die das den dem des ein eine einen einem einer ist sind war bin dass bitte",
+    "Spanish": "el la los las un una es son está están que por favor",
+}
+_IGNORED = frozenset(word for words in _IGNORED_OF.values() for word in words.split())
 """Words that make no difference to what a statement says."""
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|neither|without|nicht|kein\w*|nie|niemals|ohne|nunca|jamás|sin)\b|n't\b|(?:^|\s)(?:안|못)\s|지\s?않|없|不|没|無|无|非|ない|ません"
@@ -161,7 +168,7 @@ def lasting(text: str, words: Words) -> Lasting | None:
 
 def is_state(text: str) -> bool:
     """Return whether a statement says how something is, not what has happened nor what will soon be otherwise."""
-    if _ONE_DAY.search(text) or _PASSING.search(text):
+    if _ONE_DAY.search(text) or _PASSING.search(text) or _UNSURE.search(text):
         return False
     reading = reading_of(text)
     ends_with_verb = bool(reading.verb) and reading.words.endswith(reading.verb) and not _HANGUL.search(text)
@@ -174,7 +181,7 @@ def replaced_value(older: Words, newer: Words, *, sure: bool) -> bool:
     Args:
         older: the older statement.
         newer: the newer one. Unless it says that something is so now, only a number may differ.
-        sure: whether the older one is known to be meant for longer than a day.
+        sure: whether the older one is meant for longer than a day. Numbers in daily notes are often those of a log.
     """
     old = older.bare
     new = newer.bare
@@ -191,8 +198,9 @@ def replaced_value(older: Words, newer: Words, *, sure: bool) -> bool:
     value = _other_value(old, new, before, after)
     if value is None:
         return False
-    has_digit = all(any(map(str.isdigit, unit)) for side in value for unit in side[:1])
-    return after.changed or (sure and has_digit and bool(before.topic) and before.topic == after.topic)
+    if not any(map(str.isdigit, "".join(value[0]))):
+        return after.changed
+    return sure and (after.changed or (bool(before.topic) and before.topic == after.topic))
 
 
 def _other_value(old: str, new: str, before: Reading, after: Reading) -> tuple[Sequence[str], Sequence[str]] | None:

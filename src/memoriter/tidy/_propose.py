@@ -41,7 +41,7 @@ class Proposal:
     id: str
     """The same whenever the same statements are proposed."""
     kind: Kind
-    """`merge`: a statement is repeated. `move`: it belongs into the long-term memory. `outdated`: a newer one differs."""
+    """`merge`: it is repeated. `move`: it belongs into the long-term memory. `outdated`: a later one says otherwise."""
     reason: str
     removed: tuple[Statement, ...]
     """The statements that go."""
@@ -104,7 +104,7 @@ def _outdated(
         latest = sorted(older, key=lambda each: (each.place == "daily", -each.day.toordinal() if each.day else 0))
         yield from _replacements(latest[:MOST_COMPARED], newer, words)
     for same in by_frame.values():
-        if 1 < len({fold(words[each.text].bare) for each in same}) and len(same) <= MOST_COMPARED:
+        if len({fold(words[each.text].bare) for each in same}) > 1 and len(same) <= MOST_COMPARED:
             newest = max(same, key=_age)
             older = [
                 each

@@ -31,12 +31,15 @@ _TASK_WORD = re.compile(r"(?:to-?do|fixme)\b|~~", re.IGNORECASE)
 _SEVERAL = re.compile(r"[.!?][\"”)]?\s+\S|[。！？][^。！？]*\w")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St|Nr|No|Sra?|Srta|ca|z\. ?B|e\.g|i\.e|etc|vs)\.(?=\s)")
 _MARKS = re.compile(r"\*\*|__|`")
-_GENERAL = frozenset(
-    "memory notes note facts fact decisions decision preferences preference log today morning afternoon evening"
-    " misc general other people work personal important remember learned daily entscheidungen notizen fakten"
-    " vorlieben wichtig allgemein personen arbeit heute 결정 메모 사실 선호 중요 사람 오늘 记忆 决定 事实 笔记 偏好 重要"
-    " 今天 decisiones notas hechos preferencias importante personas trabajo hoy".split()
-)
+_GENERAL_OF = {
+    "English": "memory notes note facts fact decisions decision preferences preference log today morning afternoon"
+    " evening misc general other people work personal important remember learned daily",
+    "German": "entscheidungen notizen fakten vorlieben wichtig allgemein personen arbeit heute",
+    "Korean": "결정 메모 사실 선호 중요 사람 오늘",
+    "Chinese": "记忆 决定 事实 笔记 偏好 重要 今天",
+    "Spanish": "decisiones notas hechos preferencias importante personas trabajo hoy",
+}
+_GENERAL = frozenset(word for words in _GENERAL_OF.values() for word in words.split())
 """Headings that say nothing about the subject of what is below them."""
 
 

@@ -82,6 +82,7 @@ __all__ = [
     "BackgroundRun",
     "Canary",
     "Candidacy",
+    "Category",
     "Certainty",
     "Chunk",
     "CompactReport",

@@ -12,6 +12,7 @@ from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._memories import DUPLICATE
 from memoriter.extensions.longterm._records import Span
 from memoriter.extensions.longterm._results import not_compared
+from memoriter.masking import mask
 from memoriter.statements import (
     Recalled,
     Statement,
@@ -21,7 +22,6 @@ from memoriter.statements import (
     replaces,
     switches,
 )
-from memoriter.masking import mask
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
