@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Lasting = Literal["decision", "preference", "entity", "remember"]
 
-_LABELS: dict[Lasting, str] = {
+_LABELS = {
     "decision": r"(?:final )?decisions?|decided|entscheidung|beschluss|beschlossen|entschieden|결정|决定|決定|decisi[oó]n|decidido",
     "preference": r"preferences?|vorliebe|präferenz|선호|偏好|preferencia",
     "remember": r"(?:please )?remember|note(?: to self)?|reminder|fyi|important|(?:bitte )?merke?n?|wichtig|notiz|nicht vergessen|기억해|기억|메모|중요|잊지 말 것|记住|備註|备注|注意|重要|recuerda|recordar|nota|importante|no olvidar",
@@ -114,7 +114,8 @@ def words_of(text: str) -> Words:
     match = _LABEL.match(text)
     bare = text[match.end() :] if match else text
     groups = match.groupdict() if match else {}
-    label = next((kind for kind in _LABELS if groups.get(kind) or groups.get(f"{kind}_tag")), None)
+    kinds: tuple[Lasting, ...] = ("decision", "preference", "remember")
+    label = next((kind for kind in kinds if groups.get(kind) or groups.get(f"{kind}_tag")), None)
     clause = _CLAUSE.search(bare)
     head = _key(bare[: clause.start()]) if clause else None
     folded = fold(bare)
