@@ -64,6 +64,13 @@ def test_what_a_statement_replaced_is_known_although_no_note_has_it_any_more(tmp
         assert report.changes[0].removed == (f"- The ferry budget is {values[-2]}.",)
         assert {change.citation for change in report.changes} == {"MEMORY.md#L2"}
         memory.undo(report.changes[0].id)
+        memory.replace(
+            "memory/plans.md",
+            "# Plans\n\n" + "- The choir sings.\n" * 10 + "- The ferry budget is settled.\n",
+            expected=None,
+        )
+        (newest, *_) = memory.history(about="ferry budget").changes
+        assert (newest.citation, newest.added) == ("memory/plans.md#L13", ("- The ferry budget is settled.",))
         assert "700 euros" in memory.read("MEMORY.md").text
 
 

@@ -79,7 +79,7 @@ def test_a_number_that_differs_later_makes_a_fact_outdated_but_not_an_entry_of_a
         "MEMORY.md": "- The rent is 900 euros. <!-- from: agent, 2026-01-02 -->\n",
         "memory/2026-01-05.md": "- The tank level is 900 litres.\n",
         "memory/2026-02-05.md": "- The tank level is 700 litres.\n- The rent is 950 euros.\n",
-        "memory/2026-03-05.md": "- The tank level is 500 litres.\n",
+        "memory/2026-03-05.md": "- The tank level is now 500 litres.\n",
     }
     (found,) = proposals(tmp_path, notes)
 

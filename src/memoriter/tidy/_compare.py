@@ -27,6 +27,7 @@ _LABELS = {
     "preference": r"preferences?|vorliebe|präferenz|선호|偏好|preferencia",
     "remember": r"(?:please )?remember|note(?: to self)?|reminder|fyi|important|(?:bitte )?merke?n?|wichtig|notiz|nicht vergessen|기억해|기억|메모|중요|잊지 말 것|记住|備註|备注|注意|重要|recuerda|recordar|nota|importante|no olvidar",
 }
+_LABELLED: tuple[Lasting, ...] = ("decision", "preference", "remember")
 _LABEL = re.compile(
     r"\s*(?:"
     + "|".join(
@@ -85,7 +86,6 @@ class Key(NamedTuple):
     terms: frozenset[str]
     order: tuple[str, ...]
     """The terms whose order matters: names and, in scripts without capitals, all."""
-    negative: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,7 @@ def words_of(text: str) -> Words:
     match = _LABEL.match(text)
     bare = text[match.end() :] if match else text
     groups = match.groupdict() if match else {}
-    kinds: tuple[Lasting, ...] = ("decision", "preference", "remember")
-    label = next((kind for kind in kinds if groups.get(kind) or groups.get(f"{kind}_tag")), None)
+    label = next((kind for kind in _LABELLED if groups.get(kind) or groups.get(f"{kind}_tag")), None)
     clause = _CLAUSE.search(bare)
     head = _key(bare[: clause.start()]) if clause else None
     folded = fold(bare)
@@ -136,7 +135,7 @@ def _key(text: str) -> Key:
         content = set(query_terms(text))
         names = {term for word in _CAPITALISED.findall(text) for term in analyse(word)}
         order = tuple(term for term in terms if term in content and (term in names or term[0].isdigit()))
-    return Key(frozenset(terms), order, _NEGATION.search(fold(text)) is not None)
+    return Key(frozenset(terms), order)
 
 
 _IGNORED_OF = {
@@ -146,9 +145,6 @@ _IGNORED_OF = {
 }
 _IGNORED = frozenset(word for words in _IGNORED_OF.values() for word in words.split())
 """Words that make no difference to what a statement says."""
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|none|neither|without|nicht|kein\w*|nie|niemals|ohne|nunca|jamás|sin)\b|n't\b|(?:^|\s)(?:안|못)\s|지\s?않|없|不|没|無|无|非|ない|ません"
-)
 
 
 def lasting(text: str, words: Words) -> Lasting | None:
@@ -162,8 +158,8 @@ def lasting(text: str, words: Words) -> Lasting | None:
     for each in find_statements(text) if may_be_kept(text) else ():
         if each.score >= 0.95:
             return "remember"
-        if each.category in {"decision", "preference", "entity"}:
-            return each.category  # pyright: ignore[reportReturnType]
+        if each.category != "fact" and each.category != "other":  # noqa: PLR1714 (the type checker reads it)
+            return each.category
     return None
 
 
