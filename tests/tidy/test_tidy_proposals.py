@@ -104,6 +104,14 @@ def test_the_file_of_long_term_memories_and_the_inbox_are_left_alone(tmp_path: P
     assert proposals(tmp_path, notes) == []
 
 
+def test_lines_of_their_own_in_one_paragraph_are_not_moved_together(tmp_path: Path) -> None:
+    notes = {
+        "memory/2026-01-05.md": "Decision: we deploy on Tuesdays\nLunch with Ben\n",
+        "memory/2026-01-06.md": "Decision: we keep the old\ndomain name.\n",
+    }
+    assert [each.added for each in proposals(tmp_path, notes)] == ["Decision: we keep the old domain name."]
+
+
 def test_an_item_that_has_others_below_it_stays_and_its_parts_belong_to_it(tmp_path: Path) -> None:
     notes = {
         "MEMORY.md": "- Server alpha:\n  - The port is 8080 for all clients\n- Server beta:\n",

@@ -102,7 +102,7 @@ def statements_in(
             own = tuple(lines[block.start : block.end])
             above = [*(title for _, title in headings), *(_text(lines, each) for each in parents)]
             text = _text(lines, block)
-            if _is_statement(own[0], text):
+            if _is_statement(own, text):
                 yield Statement(
                     path,
                     block.start + 1,
@@ -122,7 +122,10 @@ def _text(lines: Sequence[str], block: Block) -> str:
     return _MARKS.sub("", Item(0, len(cleaned) - 1).text(cleaned))
 
 
-def _is_statement(first: str, text: str) -> bool:
+def _is_statement(lines: Sequence[str], text: str) -> bool:
+    first, *others = lines
+    if " | " in first or not all(line.strip()[:1].islower() for line in others):
+        return False  # a table, or several statements on lines of their own
     size = len(text.encode("utf-8", "replace"))
     if size < LEAST_BYTES or len(text) > LONGEST or first.lstrip().startswith(("|", ">", "<", "[", "!")):
         return False
