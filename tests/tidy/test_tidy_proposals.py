@@ -104,6 +104,11 @@ def test_the_file_of_long_term_memories_and_the_inbox_are_left_alone(tmp_path: P
     assert proposals(tmp_path, notes) == []
 
 
+@pytest.mark.parametrize("text", ["We decided to keep it.", "This is how we decided to do it from now on."])
+def test_what_is_not_clear_without_the_note_of_its_day_stays_there(text: str, tmp_path: Path) -> None:
+    assert proposals(tmp_path, {"memory/2026-01-05.md": f"- {text}\n"}) == []
+
+
 def test_lines_of_their_own_in_one_paragraph_are_not_moved_together(tmp_path: Path) -> None:
     notes = {
         "memory/2026-01-05.md": "Decision: we deploy on Tuesdays\nLunch with Ben\n",

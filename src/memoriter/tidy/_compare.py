@@ -60,6 +60,12 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 """States that end soon, and what has happened."""
+_DANGLING = re.compile(
+    r"^(?:it|this|that|these|those|they|he|she|das|dies|es|er|sie|eso|esto|그것|이것|이건|그건|这|那|它)(?:\b|(?<=[가-힣\u4e00-\u9fff]))"
+    r"|\b(?:it|this|that|them|these|those|him|dabei|damit|dazu|eso|esto)[.!]?$|(?:그것|이것|그걸|이걸|它)[^\s]?\s?\S{0,6}$",
+    re.IGNORECASE,
+)
+"""A word that means something outside of the statement, which is not clear in another note."""
 _UNSURE = re.compile(
     r"\b(?:maybe|perhaps|probably|should|could|might|vielleicht|wahrscheinlich|sollten?|könnten?|quizás?|tal vez|debería)\b"
     r"|아마|也许|可能|或许",
@@ -114,7 +120,7 @@ def words_of(text: str) -> Words:
     match = _LABEL.match(text)
     bare = text[match.end() :] if match else text
     groups = match.groupdict() if match else {}
-    label = next((kind for kind in _LABELLED if groups.get(kind) or groups.get(f"{kind}_tag")), None)
+    label: Lasting | None = next((kind for kind in _LABELLED if groups.get(kind) or groups.get(f"{kind}_tag")), None)
     clause = _CLAUSE.search(bare)
     head = _key(bare[: clause.start()]) if clause else None
     folded = fold(bare)
@@ -149,7 +155,7 @@ _IGNORED = frozenset(word for words in _IGNORED_OF.values() for word in words.sp
 
 def lasting(text: str, words: Words) -> Lasting | None:
     """Return why a statement of a day is worth keeping for longer; None: it may be about that day."""
-    if _ONE_DAY.search(text) or text.rstrip().endswith(("?", "？")):
+    if _ONE_DAY.search(text) or _DANGLING.search(words.bare):
         return None
     if words.label:
         return words.label
