@@ -441,7 +441,7 @@ at | text | when it was made or, for other programs, seen
 path | text | the note
 citation | text | the note, with the lines that were added if they are in one place
 who | text | `owner`, the author as in marks, or empty: another program, such as an editor
-act | text | such as `append`, `replace`, `remove`, `forget`, `capture`, `import`, `undo`; `seen`: by another program
+act | text | such as `append`, `remove`, `forget`, `tidy`, `undo`; `seen`: by another program; `found`: as first seen
 session | text | the conversation | if none is known
 state | text | `done`, `failed`, or `unknown`: the process was killed meanwhile
 removed | list of text | the lines that went

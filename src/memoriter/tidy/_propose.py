@@ -10,7 +10,7 @@ from memoriter.folding import fold
 from memoriter.ids import content_hash
 from memoriter.statements import says_now
 from memoriter.tidy._compare import is_state, lasting, replaced_value, words_of
-from memoriter.values import dataclass, field
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -53,7 +53,7 @@ class Proposal:
     """The author of what is added."""
     in_place: bool = False
     """Whether it comes into the place of the first statement that goes."""
-    section: str = field(default="")
+    section: str = ""
     """The heading below which it comes."""
 
     @property
