@@ -178,6 +178,10 @@ results *DIRS:
 gguf FILE:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/repacked.py "$1"
 
+# measure what `memoriter tidy` proposes for notes of which it is known what may be proposed
+eval-tidy:
+    {{ python }} -m benchmarks.tidy
+
 # measure what long-term memories capture, recall, replace and resist, and write the report
 eval-longterm:
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/support/long_term_report.py | tee benchmarks/long-term-report.md

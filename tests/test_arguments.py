@@ -16,6 +16,7 @@ import memoriter
 from memoriter import AsyncMemory, Memory, UsageError, WorkspaceNotFound, errors
 from memoriter.arguments import FILTERS, RULES
 from memoriter.journal import Change
+from memoriter.tidy import Proposal
 from memoriter.types import Filters, SearchArguments
 from memory_env import MemoryEnv
 
@@ -76,6 +77,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "delete": {"citation": "MEMORY.md#L3"},
     "line_origin": {"path": "MEMORY.md", "line": 3},
     "undo": {"identifier": "3f2a91bc04"},
+    "accept_proposal": {"proposal": Proposal("3f2a91bc04", "move", "It is a decision.", (), None)},
     "amend": {"change": CHANGE, "text": "Milk."},
     "watch": {"stop": Event()},
 }

@@ -442,7 +442,7 @@ at | text | when it was made or, for other programs, seen
 path | text | the note
 citation | text | the note, with the lines that were added if they are in one place
 who | text | `owner`, the author as in marks, or empty: another program, such as an editor
-act | text | such as `append`, `replace`, `remove`, `forget`, `capture`, `import`, `undo`; `seen`: by another program
+act | text | such as `append`, `remove`, `forget`, `tidy`, `undo`; `seen`: by another program; `found`: as first seen
 session | text | the conversation | if none
 state | text | `done`, `failed`, or `unknown`: the process was killed meanwhile
 removed | list of text | the lines that went
@@ -470,6 +470,22 @@ changes | list of text | the changes, by their ids
 Conflict: A change whose lines were changed since.
 change | [NoteChange] | the change
 now | list of text | the lines of the note now
+
+Tidy: What would make the notes shorter or truer.
+proposals | list of [Proposal] | nothing of them is done yet
+
+Proposal: A change of notes that is proposed.
+id | text | the same whenever the same statements are proposed
+kind | merge|move|outdated | whether statements are repeated, last, or were changed by a later one
+reason | text | the same, as a sentence
+removed | list of [Statement] | the statements that go
+kept | [Statement] | the statement that stays | if none of them stays
+added | text | what comes into the long-term memory | if nothing does
+
+Statement: A sentence of a note.
+citation | text | its lines
+text | text | the sentence
+author | text | who wrote it; empty: the owner
 
 Cost: What was spent at services.
 days | list of [Spending] | the newest day first

@@ -255,6 +255,11 @@ def taken_back_json(plan: TakeBackPlan, *, dry_run: bool) -> dict[str, Any]:
     return {"dryRun": dry_run, **json_of("TakenBack", plan)}
 
 
+def proposals_json(proposals: Iterable[object]) -> dict[str, Any]:
+    """Return what `Memory.tidy` proposes."""
+    return {"proposals": [json_of("Proposal", each) for each in proposals]}
+
+
 def compact_json(report: CompactReport) -> dict[str, Any]:
     """Return the report of a compaction of the index; `vectors` were removed, `unused` ones stayed."""
     return json_of("CompactReport", report)

@@ -145,6 +145,10 @@ def _is_plan(value: object) -> bool:
     return hasattr(value, "notes") and hasattr(value, "request")
 
 
+def _is_proposal(value: object) -> bool:
+    return hasattr(value, "removed") and hasattr(value, "kept")
+
+
 def _is_planned(value: object) -> bool:
     return hasattr(value, "notes") and hasattr(value, "conflicts")
 
@@ -185,7 +189,7 @@ FILTERS: dict[str, Rule] = {
 }
 """The arguments of a search that decide which passages are hits."""
 RULES: dict[str, Rule] = FILTERS | {
-    **dict.fromkeys(("query", "citation", "text", "origin", "match", "session", "key", "agent"), _TEXT),
+    **dict.fromkeys(("query", "citation", "text", "origin", "match", "session", "key", "agent", "about"), _TEXT),
     **dict.fromkeys(("identifier", "token"), _TEXT),
     **dict.fromkeys(("explain", "update", "operators", "force", "vectors", "unused", "damaged"), _FLAG),
     **dict.fromkeys(("again", "deep", "writable", "project", "renew", "index", "success", "dry_run"), _FLAG),
@@ -205,6 +209,7 @@ RULES: dict[str, Rule] = FILTERS | {
     "expected": ("the hash of a note as it was read, or None", str),
     "plan": ("what plan_forget returned", _is_plan),
     "planned": ("what plan_rollback returned", _is_planned),
+    "proposal": ("a proposal, as tidy returns it", _is_proposal),
     "change": ("a change, as history returns it", _is_change),
     "stop": ("a threading.Event", _is_event),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from threading import RLock
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memoriter.journal import Change, History, HistoryReport, LineOrigin, NoteDifference, TakeBackPlan
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
+    from memoriter.tidy import Proposal, Refusals, Statement
     from memoriter.tools import Tool
     from memoriter.types import (
         CompactReport,
@@ -65,6 +66,8 @@ class ClientRequest:
         return f"{self.token or f'{origin} via MCP'}{f' ({self.client})' if self.client else ''}"
 
 
+ABOUT = 100
+"""Passages that are looked at for the history of a subject."""
 _REQUEST = ContextVar[ClientRequest | None]("request", default=None)
 
 
@@ -445,18 +448,29 @@ class Memory:
 
     @checked
     def history(
-        self, path: str | None = None, *, since: datetime | date | str | None = None, max_results: int | None = None
+        self,
+        path: str | None = None,
+        *,
+        about: str | None = None,
+        since: datetime | date | str | None = None,
+        max_results: int | None = None,
     ) -> HistoryReport:
         """Return the changes of the notes, the newest first: who made them, when, and what they replaced.
 
         Args:
             path: a note as cited; None: all notes.
+            about: only what was said about this, and what that replaced; a line that is older than the journal counts
+                for the day of its note. Not together with `path`.
             since: no earlier changes: a time, or a text such as `7d` or `2h`.
             max_results: only as many, the newest (1 to 1,000); None: all.
 
         Raises UsageError, also if the journal is turned off.
         """
         start = 0.0 if since is None else self._moment(since)
+        if about is not None:
+            if path is not None:
+                raise UsageError("A note and a subject exclude each other.", remedy="Give one of them.")
+            return self._history_about(about, start, max_results)
         if path is None:
             return self._history.changes(None, start, max_results)
         from memoriter.backends import commits_of
@@ -466,6 +480,13 @@ class Memory:
         commits = [each for each in commits_of(self._workspace.root, cited) if each.at >= start]
         changes = sorted((*report.changes, *commits), key=lambda change: -change.at) if commits else report.changes
         return replace(report, changes=tuple(changes)[:max_results])
+
+    def _history_about(self, about: str, start: float, max_results: int | None) -> HistoryReport:
+        from memoriter.backends import changes_about
+
+        hits = self.search(about, sources=("memory",), since="any", min_score=0.0, max_results=ABOUT).hits
+        report = changes_about(about, hits, self._history, self._moment)
+        return replace(report, changes=tuple(each for each in report.changes if each.at >= start)[:max_results])
 
     @checked
     def diff(self, since: datetime | date | str) -> tuple[NoteDifference, ...]:
@@ -559,6 +580,53 @@ class Memory:
     def amend(self, change: Change, text: str) -> None:
         """Put a text in the place of the lines that a change added. Raises what `undo` raises."""
         self._history.amend(change, text)
+
+    @checked
+    def tidy(self) -> tuple[Proposal, ...]:
+        """Return what would make the notes shorter or truer; nothing is changed.
+
+        Proposed are the merging of repeated statements, the move of lasting ones from daily notes to the long-term
+        memory, and the end of those of which a later one says otherwise. What was refused is not proposed again.
+        """
+        from memoriter.tidy import all_statements, propose
+
+        statements = list(all_statements(self._notes.trusted_workspace, self.configuration.settings.memory.daily_note))
+        return tuple(propose(statements, refused=self._refusals.read(), dated=self._day_of))
+
+    @checked
+    def accept_proposal(self, proposal: Proposal, text: str | None = None) -> tuple[str, ...]:
+        """Change the notes as a proposal of `tidy` says, and return their paths. Each change can be undone.
+
+        Args:
+            proposal: the proposal.
+            text: what comes in the place of the statement that stays or is added; None: as it is.
+
+        Raises WriteConflict if a statement is not there any more, and WriteError.
+        """
+        from memoriter.tidy import accept
+
+        paths = accept(self._notes.trusted_workspace, proposal, text, self.now())
+        self._backend.notes_changed(*filter(None, map(self.file_of, paths)))
+        return tuple(paths)
+
+    @checked
+    def refuse_proposal(self, proposal: Proposal) -> None:
+        """Never propose this again, as long as the statements have these words. Raises OSError."""
+        self._refusals.add(proposal.id)
+
+    @property
+    def _refusals(self) -> Refusals:
+        from memoriter.config import workspace_key
+        from memoriter.tidy import Refusals
+
+        return Refusals(self.environment.home / "tidy" / f"{workspace_key(self.place.workspace)}.json")
+
+    def _day_of(self, statement: Statement) -> date | None:
+        """Return the day on which a statement was in its note for certain; None if the journal does not know."""
+        with suppress(UsageError):
+            origin = self._history.line(statement.path, statement.start_line)
+            return local_time(origin.change.at, None).date() if origin else None
+        return None
 
     def _take_back(self, plan: TakeBackPlan, act: str) -> None:
         self._history.carry_out(plan, act)

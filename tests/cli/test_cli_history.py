@@ -134,6 +134,17 @@ def test_a_line_has_its_origin(program: Program) -> None:
     assert program("history", "MEMORY.md#L999").exit_code == 2
 
 
+def test_what_was_said_about_a_subject_is_a_history_of_all_notes(program: Program) -> None:
+    program("remember", "--to", "long-term", "The ferry is blue.")
+    program("remember", "The kitchen is green.")
+    (program.workspace / "memory" / "2026-02-11.md").write_text("- We bought the ferry.\n", encoding="utf-8")
+    answer = program("history", "--about", "ferry", "--json").json
+
+    added = sorted(line for each in answer["changes"] for line in each["added"] if line)
+    assert added == ["- The ferry is blue.", "- We bought the ferry."]
+    assert program("history", "MEMORY.md", "--about", "ferry").exit_code == 2
+
+
 def today(program: Program) -> str:
     (line,) = [line for line in note(program).splitlines() if "ferry" in line]
     return line.rpartition("agent, ")[2]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memoriter.extensions.longterm.rules import classic_capture, classic_category
+from memoriter.statements import classic_capture, classic_category
 
 
 @pytest.mark.vectors("shouldCapture")

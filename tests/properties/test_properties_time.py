@@ -23,13 +23,13 @@ from memoriter.extensions.longterm._item import clean_text, comments_of
 from memoriter.extensions.longterm._records import same_words
 from memoriter.extensions.longterm._scoring import coverage
 from memoriter.extensions.longterm.pages._memory_list import chain_of
-from memoriter.extensions.longterm.rules import Recalled, classic_capture, find_statements, replaces
-from memoriter.extensions.longterm.rules._own import own_text
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.pages._markdown import rendered
 from memoriter.search import analyse, classic_terms, query_terms
 from memoriter.search._hits import snippet
+from memoriter.statements import Recalled, classic_capture, find_statements, replaces
+from memoriter.statements._own import own_text
 from memoriter.types import Chunk
 from memoriter.workspace import (
     Removal,

@@ -29,6 +29,7 @@ undo | [TakenBack]
 rollback | [TakenBack]
 review | [History]
 forget | [Receipt], or [ForgetPlan] with `--dry-run`
+tidy | [Tidy]
 import | [ImportReport]; [Imports] with `--list`; [ImportUndone] with `--undo`
 export | [Exported]
 serve | [Serving]; with `--link`, only `open`

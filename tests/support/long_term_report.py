@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from long_term import NOTE, long_term_env
 from memoriter.agent import Message, escape_for_prompt
-from memoriter.extensions.longterm.rules import Statement, classic_capture, find_statements, replaces
 from memoriter.ids import content_hash
+from memoriter.statements import Statement, classic_capture, find_statements, replaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

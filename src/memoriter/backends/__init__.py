@@ -9,6 +9,7 @@ from memoriter.backends._protocol import BackendSetup, MemoryBackend, WatchRun
 from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
+    from memoriter.backends._about import changes_about
     from memoriter.backends._copies import drop_past
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
@@ -34,6 +35,7 @@ __all__ = [
     "Reranking",
     "UsageMeter",
     "WatchRun",
+    "changes_about",
     "commit_of_line",
     "commits_of",
     "copy_index",
@@ -55,6 +57,10 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _forget
 
         return getattr(_forget, name)
+    if name == "changes_about":
+        from memoriter.backends import _about
+
+        return _about.changes_about
     if name in {"commit_of_line", "commits_of"}:
         from memoriter.backends import _git
 

@@ -27,6 +27,7 @@ STATES = {"unknown": "; it is not known whether it was completed", "failed": "; 
 
 @click.command(cls=Command, name="history")
 @click.argument("path", required=False, metavar="[PATH[#L4]]")
+@click.option("--about", metavar="WORDS", help="Only what was said about this, in all notes.")
 @click.option("--since", metavar="WHEN", help="No earlier changes: a day, 7d, 2h, or 2026-02-10T14:30.")
 @click.option(
     "-n",
@@ -37,12 +38,13 @@ STATES = {"unknown": "; it is not known whether it was completed", "failed": "; 
     show_default=True,
     help="At most N changes.",
 )
-def history_command(path: str | None, since: str | None, number: int) -> None:
+def history_command(path: str | None, about: str | None, since: str | None, number: int) -> None:
     """Show who changed what, the newest change first.
 
         memoriter history
         memoriter history MEMORY.md --since 7d
         memoriter history memory/2026-02-10.md#L4
+        memoriter history --about "ferry budget"
 
     It has every change that memoriter made, and those of editors as it saw them. Of a line, it shows who wrote it and
     when, in which conversation, and what it replaced. In a Git repository, it shows the commits of a note, too.
@@ -54,7 +56,7 @@ def history_command(path: str | None, since: str | None, number: int) -> None:
     screen = options.screen
     with options.open_memory() as memory:
         cited, line, _ = split_citation(path) if path else (None, None, None)
-        if cited is not None and line is not None:
+        if cited is not None and line is not None and about is None:
             origin = memory.line_origin(cited, line)
             if screen.as_json:
                 screen.json(origin_of_line_json(origin))
@@ -65,13 +67,13 @@ def history_command(path: str | None, since: str | None, number: int) -> None:
             screen.show(list(_change_lines(origin.change, every=True)))
             screen.show([((f"  instead of: {text}", "red"),) for text in origin.replaced])
             return
-        report = memory.history(cited, since=since, max_results=number + 1)
+        report = memory.history(cited, about=about, since=since, max_results=number + 1)
     shown = report.changes[:number]
     if screen.as_json:
         screen.json({**history_json(report), "changes": [json_of("NoteChange", each) for each in shown]})
         return
     for change in shown:
-        screen.show(list(_change_lines(change)))
+        screen.show(list(_change_lines(change, every=about is not None)))
     if not shown:
         screen.note((("The journal has no changes.", ""),))
     elif len(report.changes) > number:

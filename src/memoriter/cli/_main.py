@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Find": {"search": "_search", "day": "_days", "recent": "_days", "get": "_notes", "why-not": "_why_not"},
-    "Keep": {"remember": "_notes", "index": "_index", "watch": "_index", "capture": "_notes", "forget": "_notes"},
+    "Keep": {
+        "remember": "_notes",
+        "index": "_index",
+        "watch": "_index",
+        "capture": "_notes",
+        "forget": "_notes",
+        "tidy": "_tidy",
+    },
     "Take back": {
         "history": "_history",
         "diff": "_history",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from memoriter.journal._changes import FORGET, FOUND, OWNER, SEEN, Change, acting
+from memoriter.journal._changes import FORGET, FOUND, OWNER, SEEN, TIDY, Change, Hunk, acting
 from memoriter.journal._journal import MEGABYTE, Journal
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ __all__ = [
     "MEGABYTE",
     "OWNER",
     "SEEN",
+    "TIDY",
     "Change",
     "ChangedSince",
     "Conflict",
     "History",
     "HistoryReport",
+    "Hunk",
     "Journal",
     "LineOrigin",
     "NoteDifference",

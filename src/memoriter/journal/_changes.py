@@ -20,6 +20,8 @@ FOUND = "found"
 SEEN = "seen"
 """The act of a change that another program made, and that memoriter saw later."""
 FORGET = "forget"
+TIDY = "tidy"
+"""The act of a change that the owner accepted, also where it moves a statement of somebody else."""
 _LONG = 600
 """Bytes of a line from which its texts are compressed."""
 _MOST_COMPARED = 20_000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from memoriter.errors import PathRefused, UsageError, WriteConflict
 from memoriter.filters import parse_days
 from memoriter.ids import bytes_hash
-from memoriter.journal._changes import FORGET, FOUND, OWNER, Change, acting, lines_of, text_of
+from memoriter.journal._changes import FORGET, FOUND, OWNER, TIDY, Change, acting, lines_of, text_of
 from memoriter.journal._weave import Weave, content_of, in_force, origin_of, taken_back, text_at
 from memoriter.values import dataclass
 
@@ -249,7 +249,9 @@ class History:
     def unreviewed(self) -> HistoryReport:
         """Return what others than the owner wrote since the last review and is in force, the newest first."""
         marked = self._journal.reviewed
-        changes = self.select(lambda change: change.who not in {"", OWNER} and change.at > marked, marked)
+        changes = self.select(
+            lambda change: change.who not in {"", OWNER} and change.act != TIDY and change.at > marked, marked
+        )
         return HistoryReport(tuple(reversed(changes)))
 
     def mark_reviewed(self, change: Change) -> None:

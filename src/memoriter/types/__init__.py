@@ -23,6 +23,7 @@ from memoriter.types._answers import (
 )
 from memoriter.types._content import (
     ORIGIN,
+    Category,
     Chunk,
     Entry,
     Item,
@@ -81,6 +82,7 @@ __all__ = [
     "BackgroundRun",
     "Canary",
     "Candidacy",
+    "Category",
     "Certainty",
     "Chunk",
     "CompactReport",

@@ -26,6 +26,8 @@ SourceKind = Literal["memory", "sessions"]
 Mode = Literal["hybrid", "keyword", "vector"]
 Outcome = Literal["match", "weak", "none"]
 Leg = Literal["keyword", "vector"]
+Category = Literal["preference", "fact", "decision", "entity", "other"]
+"""What a statement is about, as in OpenClaw."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from memoriter.workspace._paths import (
     normalise_path,
     split_citation,
 )
-from memoriter.workspace._scan import Scan
+from memoriter.workspace._scan import STATEMENTS, Scan
 from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ __all__ = [
     "HIDDEN",
     "MAX_BYTES",
     "MERGE_TOKENS",
+    "STATEMENTS",
     "TERMINAL",
     "Appended",
     "ExtraPath",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import long_term_report as report
 from long_term import long_term_env
 from memoriter.extensions.longterm.api import ORIGINS, least_trusted
-from memoriter.extensions.longterm.rules import PACKS, Recalled, find_statements, replaces, switches
+from memoriter.statements import PACKS, Recalled, find_statements, replaces, switches
 
 REPORT = Path(__file__).parents[3] / "benchmarks" / "long-term-report.md"
 TURNS = report.samples("turns.jsonl")

@@ -12,7 +12,8 @@ from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._memories import DUPLICATE
 from memoriter.extensions.longterm._records import Span
 from memoriter.extensions.longterm._results import not_compared
-from memoriter.extensions.longterm.rules import (
+from memoriter.masking import mask
+from memoriter.statements import (
     Recalled,
     Statement,
     classic_capture,
@@ -21,7 +22,6 @@ from memoriter.extensions.longterm.rules import (
     replaces,
     switches,
 )
-from memoriter.masking import mask
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 

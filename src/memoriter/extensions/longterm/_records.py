@@ -7,13 +7,12 @@ from urllib.parse import quote
 from uuid import UUID
 
 from memoriter.errors import UsageError
+from memoriter.types import Category
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Category = Literal["preference", "fact", "decision", "entity", "other"]
-"""What a memory is about, as in OpenClaw."""
 Origin = Literal["owner", "agent", "tool", "token", "web", "import"]
 """Who wrote the words of a memory. The host records it when the memory is stored, and it never changes."""
 Status = Literal["active", "superseded"]

@@ -1,7 +1,7 @@
 """Cues of Portuguese."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import NOT_OWN_CLAUSE, LanguagePack
+from memoriter.statements.packs._pack import NOT_OWN_CLAUSE, LanguagePack
 
 _OUR = r"\b(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pergunta|problema|erro|código|teste|script|função|consulta|tela|ecrã|arquivo|ficheiro|dúvida|ideia|texto|frase)\b)"
@@ -30,8 +30,8 @@ PORTUGUESE = LanguagePack(
         r"\b(?:decidimos|decidi|escolhemos|escolhi|optamos|optei|combinamos|acordamos|resolvemos|ficou decidido|foi decidido|está decidido|decisão final|decisão:)\b|\b(?:vamos|vou) (?:usar|utilizar|migrar|passar a usar|ficar com|adotar|mudar para|continuar com)\b|\b(?:ficamos com|vamos de)\b",
     ),
     switch=(
-        rf"\b(?:passamos|passei) a (?:usar|utilizar) {_NEW_TOOL}\w|\b(?:migramos|migrei) para {_NEW_TOOL}\w",
-        rf"\bagora (?:nós |eu )?(?:usamos|uso|utilizamos|utilizo) {_NEW_TOOL}\w|\b(?:usamos|uso|utilizamos|utilizo) agora {_NEW_TOOL}\w",
+        rf"\b(?:passamos|passei) a (?:usar|utilizar) {_NEW_TOOL}(?=\w)|\b(?:migramos|migrei) para {_NEW_TOOL}(?=\w)",
+        rf"\bagora (?:nós |eu )?(?:usamos|uso|utilizamos|utilizo) {_NEW_TOOL}(?=\w)|\b(?:usamos|uso|utilizamos|utilizo) agora {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\b(?:me chamo|chamo-me|meu nome é|pode me chamar|me chame de|trata-me por)\b|\b(?:meu|minha|nosso|nossa|meus|minhas)(?: [\w-]+){1,4}? (?:se chamam?|chama-se|chamam-se)\b|\b(?:meu|minha|nosso)(?: [\w-]+){0,2}? (?:e-?mail|telefone|celular|telemóvel|número|endereço|morada|usuário|apelido)(?: [\w-]+){0,4}? é\b",

@@ -1,7 +1,7 @@
 """Cues of Spanish."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import NOT_OWN_CLAUSE, LanguagePack
+from memoriter.statements.packs._pack import NOT_OWN_CLAUSE, LanguagePack
 
 _OUR = r"\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:pregunta|problema|error|código|prueba|script|función|consulta|pantalla|archivo|bucle|duda|idea|impresión|texto|frase|salida)\b)"
@@ -35,8 +35,8 @@ SPANISH = LanguagePack(
         r"\b(?:decisión (?:final|tomada|definitiva)|la decisión es|decisión:|está decidido|queda(?:n)? descartad[oa]s?|al final (?:vamos|nos|me|usamos|será|usaremos|voy))\b|\b(?:vamos a|voy a) (?:usar|utilizar|pasar(?:nos|me)? a|migrar|cambiar a|seguir con|adoptar|quedar(?:nos|me) con|dejar de)\b|\bdespués de (?:darle|pensarlo|mucho|muchas)\b.*\b(?:voy|vamos|no|me|nos)\b|\bya no (?:usamos|vamos a usar|usaremos|uso)\b",
     ),
     switch=(
-        rf"\b(?:nos hemos pasado|me he pasado|nos pasamos|me pasé|hemos migrado|he migrado|migramos|migré) a {_NEW_TOOL}\w",
-        rf"\bahora (?:usamos|uso|utilizamos|utilizo) {_NEW_TOOL}\w|\b(?:usamos|uso|utilizamos|utilizo) ahora {_NEW_TOOL}\w",
+        rf"\b(?:nos hemos pasado|me he pasado|nos pasamos|me pasé|hemos migrado|he migrado|migramos|migré) a {_NEW_TOOL}(?=\w)",
+        rf"\bahora (?:usamos|uso|utilizamos|utilizo) {_NEW_TOOL}(?=\w)|\b(?:usamos|uso|utilizamos|utilizo) ahora {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\bme llamo\b|\bmi nombre es\b|\b(?:llámame|dime|puedes llamarme)\b(?= \w+)|\b(?:mi|mis|nuestro|nuestra|nuestros|nuestras)\b(?! (?:función|método|variable|clase|componente|api)\b)(?: [\w-]+){1,4}? se llaman?\b(?! (?:\w+ )?veces)",

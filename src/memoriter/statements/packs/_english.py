@@ -1,7 +1,7 @@
 """Cues of English."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _WE = r"\b(?:i|we)(?: (?:\w+ly|also|just|still|always|never|often|much|far|both|all|do|tend to|too|now))*"
 _BE = r"\b(?:i'?m|i am|we'?re|we are|i was|i have been|i'?ve been|we'?ve been)(?: (?:\w+ly|also|both|all|still|now))*"
@@ -69,8 +69,8 @@ ENGLISH = LanguagePack(
         r"\b(?:we'll|we will|i'll|i will) (?:use|go with|stick with|keep using|adopt|move to|switch to|drop)\b",
     ),
     switch=(
-        rf"\b(?:i|we|i've|we've|i have|we have|our (?:team|company)|the team)(?: (?:\w+ly|all|both|just|now|have|has))* (?:switched|migrated|changed over|moved over|converted) (?:\w+ly )?(?:over )?to {_NEW_TOOL}\w",
-        rf"\b(?:i|we) now (?:use|run on|work with|rely on) {_NEW_TOOL}\w|(?:^|, )now,? (?:i|we) (?:use|run on|work with|rely on) {_NEW_TOOL}\w",
+        rf"\b(?:i|we|i've|we've|i have|we have|our (?:team|company)|the team)(?: (?:\w+ly|all|both|just|now|have|has))* (?:switched|migrated|changed over|moved over|converted) (?:\w+ly )?(?:over )?to {_NEW_TOOL}(?=\w)",
+        rf"\b(?:i|we) now (?:use|run on|work with|rely on) {_NEW_TOOL}(?=\w)|(?:^|, )now,? (?:i|we) (?:use|run on|work with|rely on) {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\b(?:my|our)(?: [\w'-]+){0,4}? (?:names?|e-?mail(?: address)?|number|phone(?: number)?|address|handle|user ?name|nickname|initials)"

@@ -1,7 +1,7 @@
 """Cues of German."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _LIKE = r"(?:bevorzuge|mag|liebe|hasse|schätze|verabscheue|meide|favorisiere|vertrage|genieße|bevorzugen|mögen|lieben|hassen|schätzen|meiden|vertragen)"
 _DO = r"(?:esse|trinke|nutze|benutze|verwende|lese|schaue|höre|beantworte|kaufe|trage|fahre|fliege|reise|schreibe|koche|spiele|arbeite|nehme|gehe|checke|schaue)"
@@ -43,8 +43,8 @@ GERMAN = LanguagePack(
         r"\bvom tisch\b|\bnach lang\w+ (?:hin und her|überlegen|überlegung|diskussion)|\b(?:habe|hab|haben) (?:ich |wir )?mich? (?:\w+ )?(?:für|gegen) .*\bentschieden\b|\bwerde(?:n)? (?:ich |wir )?(?:künftig|ab jetzt|ab sofort) ",
     ),
     switch=(
-        rf"\b(?:bin|sind|habe|hab|haben) (?:\w+ ){{0,4}}?(?:auf|zu|nach) {_NEW_TOOL}\w\S*(?: \w+)?? (?:umgestiegen|gewechselt|umgestellt|migriert)\b",
-        rf"\b(?:ich|wir) (?:nutzen?|verwenden?|benutzen?) (?:jetzt|nun|inzwischen|mittlerweile) {_NEW_TOOL}\w|\b(?:jetzt|inzwischen|mittlerweile) (?:nutzen?|verwenden?|benutzen?) (?:ich|wir) {_NEW_TOOL}\w",
+        rf"\b(?:bin|sind|habe|hab|haben) (?:\w+ ){{0,4}}?(?:auf|zu|nach) {_NEW_TOOL}(?=\w)\S*(?: \w+)?? (?:umgestiegen|gewechselt|umgestellt|migriert)\b",
+        rf"\b(?:ich|wir) (?:nutzen?|verwenden?|benutzen?) (?:jetzt|nun|inzwischen|mittlerweile) {_NEW_TOOL}(?=\w)|\b(?:jetzt|inzwischen|mittlerweile) (?:nutzen?|verwenden?|benutzen?) (?:ich|wir) {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\bich heiße\b|\bmein name\b|\b(?:nenn|nennt|nennen sie) mich\b|\b(?:mein|meine|unser|unsere)\b(?: [\w-]+){1,4}? (?:heißt|heißen)\b(?! das\b)",

@@ -1,7 +1,7 @@
 """Cues of Czech."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _OUR = r"\b(?:můj|moje|má|mého|mé|moji|náš|naše|naši|našeho|svůj|svoje)\b"
 _OF_THE_MOMENT = (
@@ -28,8 +28,8 @@ CZECH = LanguagePack(
         r"\b(?:rozhodl|rozhodla|rozhodli|rozhodly|vybral|vybrala|vybrali|zvolil|zvolila|zvolili|dohodli|usnesli) (?:jsme|jsem|se)?|\b(?:jsme se|jsem se) (?:\w+ )?(?:rozhodl[ai]?|dohodli|shodli)\b|\b(?:budeme|budu) (?:používat|nasazovat|přecházet|pokračovat)\b|\b(?:přecházíme|přejdeme|zůstáváme|zůstaneme) (?:na|u|k)\b|\b(?:konečné )?rozhodnutí(?: je)?:|\bje rozhodnuto\b",
     ),
     switch=(
-        rf"\b(?:přešel|přešla|přešli|přešly|přesedlal[ai]?|migroval[ai]?) (?:jsme|jsem) (?:\w+ )??na {_NEW_TOOL}\w|\b(?:jsme|jsem) (?:\w+ ){{0,2}}?(?:přešel|přešla|přešli|přešly|přesedlal[ai]?|migroval[ai]?) na {_NEW_TOOL}\w",
-        rf"\b(?:teď|nyní|nově) (?:už )?(?:používáme|používám) {_NEW_TOOL}\w|\b(?:používáme|používám) (?:teď|nyní|nově) {_NEW_TOOL}\w",
+        rf"\b(?:přešel|přešla|přešli|přešly|přesedlal[ai]?|migroval[ai]?) (?:jsme|jsem) (?:\w+ )??na {_NEW_TOOL}(?=\w)|\b(?:jsme|jsem) (?:\w+ ){{0,2}}?(?:přešel|přešla|přešli|přešly|přesedlal[ai]?|migroval[ai]?) na {_NEW_TOOL}(?=\w)",
+        rf"\b(?:teď|nyní|nově) (?:už )?(?:používáme|používám) {_NEW_TOOL}(?=\w)|\b(?:používáme|používám) (?:teď|nyní|nově) {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         rf"\bjmenuji se\b|\bjmenuju se\b|\b(?:říkej|říkejte) mi\b|{_OUR}(?: [\w-]+){{1,4}}? (?:se jmenuje|se jmenují|jmenuje se)\b|{_OUR}(?: [\w-]+){{0,2}}? (?:jméno|číslo|adresa|e-?mail|telefon|přezdívka)(?: [\w-]+){{0,3}}? je\b",

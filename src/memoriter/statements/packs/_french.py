@@ -1,7 +1,7 @@
 """Cues of French."""
 # ruff: noqa: E501, ISC004 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _OUR = r"\b(?:mon|ma|mes|notre|nos)\b"
 _OF_THE_MOMENT = r"(?! (?:\w+ )?(?:question|problème|erreur|code|test|script|fonction|requête|écran|fichier|boucle|doute|idée|impression|texte|phrase)\b)"
@@ -28,8 +28,8 @@ FRENCH = LanguagePack(
         r"\b(?:on a|nous avons|j'ai|l'équipe a) (?:finalement |enfin |donc )?(?:décidé|choisi|opté|convenu|retenu|tranché|adopté)\b|\b(?:c'est décidé|décision (?:finale|prise)|décision :)|\b(?:on part|nous partons|on passe|nous passons|on reste|nous restons) (?:sur|à|avec|chez|finalement)\b|\b(?:on va|nous allons|je vais) (?:utiliser|passer à|migrer vers|rester sur|adopter)\b",
     ),
     switch=(
-        rf"\b(?:nous sommes|on est|je suis) (?:\w+ )??passée?s? (?:à|sur) {_NEW_TOOL}\w|\b(?:nous avons|on a|j'ai) (?:\w+ )??(?:migré|basculé) (?:vers|sur|à) {_NEW_TOOL}\w",
-        rf"\b(?:nous utilisons|on utilise|j'utilise) (?:désormais|maintenant|dorénavant) {_NEW_TOOL}\w|\b(?:désormais|maintenant),? (?:nous utilisons|on utilise|j'utilise) {_NEW_TOOL}\w",
+        rf"\b(?:nous sommes|on est|je suis) (?:\w+ )??passée?s? (?:à|sur) {_NEW_TOOL}(?=\w)|\b(?:nous avons|on a|j'ai) (?:\w+ )??(?:migré|basculé) (?:vers|sur|à) {_NEW_TOOL}(?=\w)",
+        rf"\b(?:nous utilisons|on utilise|j'utilise) (?:désormais|maintenant|dorénavant) {_NEW_TOOL}(?=\w)|\b(?:désormais|maintenant),? (?:nous utilisons|on utilise|j'utilise) {_NEW_TOOL}(?=\w)",
     ),
     entity=(
         r"\bje m'appelle\b|\bmon (?:prénom|nom) est\b|\bappelle-moi\b|\bappelez-moi\b|\b(?:mon|ma|mes|notre|nos)(?! (?:fonction|méthode|variable|classe|composant|api)\b)(?: [\w-]+){1,4}? s'appelle(?:nt)?\b|\b(?:mon|ma|notre)(?: [\w-]+){0,2}? (?:adresse|numéro|e-?mail|courriel|téléphone|pseudo|identifiant)(?: [\w-]+){0,3}? est\b",

@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memoriter.agent import looks_like_injection
-from memoriter.extensions.longterm.rules._classic import (
+from memoriter.statements._classic import (
     LEAST_CHARACTERS,
     MOST_CHARACTERS,
     has_many_emoji,
@@ -22,15 +22,15 @@ from memoriter.extensions.longterm.rules._classic import (
     is_markup,
     utf16_length,
 )
-from memoriter.extensions.longterm.rules._cues import CONTACT, Cue, cues, own_words
-from memoriter.extensions.longterm.rules._own import FOREIGN, NAME, own_text
+from memoriter.statements._cues import CONTACT, Cue, cues, own_words
+from memoriter.statements._own import FOREIGN, NAME, own_text
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
 
-    from memoriter.extensions.longterm._records import Category
+    from memoriter.types import Category
 
 LONGEST_MESSAGE = 32_000
 """Characters of a message, with what it quotes and what memory put into it. A longer one is not read at all."""
@@ -143,6 +143,13 @@ def find_statements(
     kept = [each for each in judged if not (known and known(text[each.sentence.start : each.sentence.end]))]
     found = [_statement(text, run) for run in _runs(text, kept)]
     return tuple(each for each in found if not looks_like_injection(each.text) and visible(each.text) == each.text)
+
+
+def may_be_kept(text: str) -> bool:
+    """Return whether a text has a cue of more than a plain fact; without one, `find_statements` need not read it."""
+    plain = _plain(text)
+    kinds: tuple[Cue, ...] = ("remember", "decision", "switch", "preference", "entity")
+    return CONTACT.search(plain) is not None or any(cues(kind).search(plain) for kind in kinds)
 
 
 def _runs(text: str, kept: list[_Judged]) -> Iterator[list[_Judged]]:

@@ -1,7 +1,7 @@
 """Cues of Chinese, in simplified and traditional characters."""
 # ruff: noqa: E501 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _ME = r"(?<![帮幫给給替让讓])(?:我|咱|本人|俺)(?:们|們|自己|个人|個人|本人|这人|這人|一直|平时|平時|现在|現在|目前|也|都|就|还是|還是|从小|從小)*"
 _KIN = r"(?:爸|妈|媽|爸妈|父亲|父親|母亲|母親|老婆|老公|妻子|丈夫|太太|先生|儿子|兒子|女儿|女兒|姐姐?|哥哥?|弟弟?|妹妹?|爷爷|爺爺|奶奶|外公|外婆|男友|女友|男朋友|女朋友|孩子)"

@@ -1,7 +1,7 @@
 """Cues of Japanese."""
 # ruff: noqa: E501 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _ME = r"(?:私|わたし|わたくし|僕|ぼく|俺|おれ|自分|うち|弊社|我が家|当方|我々|当社|当店|当院|わが家)"
 _KIN = r"(?:父|母|妻|夫|主人|家内|旦那|嫁|息子|娘|姉|兄|弟|妹|祖父|祖母|両親|彼氏|彼女|子供|子ども|長男|長女|次男|次女|犬|猫|ペット)"

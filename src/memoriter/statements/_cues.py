@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Literal
 
-from memoriter.extensions.longterm.rules.packs import (
+from memoriter.statements.packs import (
     CHINESE,
     CZECH,
     ENGLISH,

@@ -14,7 +14,7 @@ from memoriter.agent import looks_like_injection
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from memoriter.extensions.longterm._records import Category
+    from memoriter.types import Category
 
 LEAST_CHARACTERS = 10
 MOST_CHARACTERS = 500

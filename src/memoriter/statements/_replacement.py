@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
-from memoriter.extensions.longterm.rules._cues import PACKS, cues, own_words
 from memoriter.search import query_terms
+from memoriter.statements._cues import PACKS, cues, own_words
 from memoriter.values import dataclass
 
 LONGEST = 2_000
@@ -138,11 +139,12 @@ _NAME = re.compile(r"(?<![\w.-])[a-z][a-z0-9]*(?:\+\+|#)?(?![a-z0-9-])")
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """What the comparison needs of a statement."""
+class Reading:
+    """What the comparison of a statement with others needs."""
 
     plain: str
     words: str
+    """Its words, without those that say that something is so now."""
     attributes: frozenset[str]
     topic: frozenset[str]
     """Words of the thing that the statement is about; none if it is about its author."""
@@ -156,15 +158,17 @@ class _Reading:
     """Whether the statement says that something is so now."""
     past: bool
     """Whether it was so at an earlier time."""
+    additive: bool
+    """Whether it says that something else is so, too."""
     languages: frozenset[str]
     """Languages that the words for the author may be in, and the script."""
 
 
 def replaces(old: str, new: str) -> bool:
     """Return whether the newer of two statements of the same category replaces the older one."""
-    before = _read(old)
-    after = _read(new)
-    if before.words == after.words or re.search(_ADDITIVE, _plain(new)):
+    before = reading_of(old)
+    after = reading_of(new)
+    if before.words == after.words or after.additive:
         return False
     if before.past or after.past or not before.languages & after.languages:
         # A statement in another language may be a translation, which the words cannot show.
@@ -189,10 +193,10 @@ def switches(old: str, new: str) -> bool:
 
     Such statements may have different categories: what is used is a fact, and to change it a decision.
     """
-    return replaces(old, new) and _switches(_read(old), _read(new))
+    return replaces(old, new) and _switches(reading_of(old), reading_of(new))
 
 
-def _switches(before: _Reading, after: _Reading) -> bool:
+def _switches(before: Reading, after: Reading) -> bool:
     """Return whether somebody uses now what takes the place of what they used, for the same purpose."""
     if before.negative or after.negative or before.words == after.words:
         return False
@@ -215,7 +219,7 @@ def _purpose(plain: str) -> frozenset[str]:
     return _objects(without_tools(bare))
 
 
-def _same_kind(before: _Reading, after: _Reading) -> bool:
+def _same_kind(before: Reading, after: Reading) -> bool:
     """Return whether two statements about the same thing give values of one kind."""
     if len(before.topic) > 1 or before.attributes & after.attributes & (_SETTLED | _SHARED):
         return before.numeric == after.numeric or before.verb == after.verb
@@ -224,17 +228,39 @@ def _same_kind(before: _Reading, after: _Reading) -> bool:
     return (same_verb and (after.changed or not many)) or (before.numeric and after.numeric)
 
 
+def says_now(text: str) -> bool:
+    """Return whether a statement says that something is so now, or is used from now on."""
+    plain = _plain(text)
+    return re.search(_FILLERS, plain) is not None or cues("switch").search(plain) is not None
+
+
+def subjects(text: str) -> tuple[str, ...]:
+    """Return keys of which two statements share one if the newer may replace the older: to find such pairs quickly.
+
+    They are its first words, and the kinds of the tools that it names.
+    """
+    plain = " ".join(re.sub(_FILLERS, " ", _plain(text)).split())
+    words = re.findall(r"\w+", plain)
+    if re.search(_SCRIPTS["ja"], plain) or re.search(_SCRIPTS["zh"], plain):
+        beginning = "".join(words)[:2]
+    else:
+        beginning = " ".join(words[: 1 if re.search(_SCRIPTS["ko"], plain) else 2])
+    return (beginning, *sorted({f"a {kind}" for kind in tools_in(plain).values()}))
+
+
 def _plain(text: str) -> str:
     plain = unicodedata.normalize("NFC", text[:LONGEST]).replace("’", "'").lower()
     return " ".join(plain.split())
 
 
-def _read(text: str) -> _Reading:
+@lru_cache(maxsize=8_192)
+def reading_of(text: str) -> Reading:
+    """Return what a statement is about, and what it says of that."""
     plain = _plain(text)
     stripped = " ".join(re.sub(_FILLERS, " ", plain).split()).strip(" ,")
     attributes = frozenset(name for name, pattern in _ATTRIBUTES.items() if re.search(pattern, plain))
     topic, verb = _topic(stripped)
-    return _Reading(
+    return Reading(
         plain=plain,
         words=" ".join(re.findall(r"\w+", stripped)),
         attributes=attributes,
@@ -245,6 +271,7 @@ def _read(text: str) -> _Reading:
         numeric=re.search(r"\d", plain) is not None,
         changed=re.search(_FILLERS, plain) is not None,
         past=re.search(_PAST, plain) is not None,
+        additive=re.search(_ADDITIVE, plain) is not None,
         languages=_languages(plain),
     )
 

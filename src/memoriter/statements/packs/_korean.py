@@ -1,7 +1,7 @@
 """Cues of Korean."""
 # ruff: noqa: E501 - a table of patterns, each in the words of its language
 
-from memoriter.extensions.longterm.rules.packs._pack import LanguagePack
+from memoriter.statements.packs._pack import LanguagePack
 
 _I = r"(?:^|[\s,.])(?:나|난|나는|나도|내|내가|전|저|저는|저도|제|제가|우리|우리는|저희|저희는|본인은)(?=\s|는|도|가|의)"
 _OUR = r"(?:^|[\s,.])(?:우리|저희|제|내|본인)\s?(?:[가-힣\w]+\s?){1,4}?(?:은|는|이|가|에서는|에는|에선)\s"

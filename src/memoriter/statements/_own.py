@@ -13,8 +13,8 @@ from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from memoriter.extensions.longterm.rules._cues import cues, own_words
-from memoriter.extensions.longterm.rules._recalled import LISTED
+from memoriter.statements._cues import cues, own_words
+from memoriter.statements._recalled import LISTED
 from memoriter.workspace import without_injected
 
 if TYPE_CHECKING:
