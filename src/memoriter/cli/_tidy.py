@@ -30,7 +30,7 @@ def tidy_command(*, review: bool) -> None:
         memoriter tidy --review
         memoriter tidy --json
 
-    It shows, with reasons, statements that are repeated, lasting ones in daily notes that belong into MEMORY.md, and
+    It shows, with reasons, statements that are repeated, lasting ones in daily notes that belong in MEMORY.md, and
     those of which a later one says otherwise. Without --review, nothing changes. In a review, press a to accept, e to
     edit the text first, s to skip, n to never see a proposal again, and q to end. Next: memoriter undo ID.
     """

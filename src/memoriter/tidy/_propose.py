@@ -41,7 +41,7 @@ class Proposal:
     id: str
     """The same whenever the same statements are proposed."""
     kind: Kind
-    """`merge`: it is repeated. `move`: it belongs into the long-term memory. `outdated`: a later one says otherwise."""
+    """`merge`: it is repeated. `move`: it belongs in the long-term memory. `outdated`: a later one says otherwise."""
     reason: str
     removed: tuple[Statement, ...]
     """The statements that go."""

@@ -32,7 +32,7 @@ OWN_FOLDER = "notes:"
 SHORTEST_ID = 8
 """Characters of the beginning of an id that are enough, as `ltm list` prints them of the memory that replaced one."""
 LONGEST = 10_000
-"""Characters of a memory at most. A memory is one statement; what is longer belongs into a note."""
+"""Characters of a memory at most. A memory is one statement; what is longer belongs in a note."""
 _ENDS = ".!\u3002\uff01\uff0e"
 """Ends of sentences, which make no difference to what a statement says."""
 

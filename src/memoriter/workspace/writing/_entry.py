@@ -89,7 +89,7 @@ class Entry:
     now: datetime
     """In the owner's time zone."""
     path_pattern: str = ""
-    """Pattern of the path of a day's note; empty if the entry belongs into another note."""
+    """Pattern of the path of a day's note; empty if the entry belongs in another note."""
     again: bool = False
     """Whether to add the entry to a note that already contains it."""
     heading: str = ""
