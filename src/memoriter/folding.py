@@ -119,17 +119,11 @@ def _phrase_pattern(phrase: str) -> str:
 
 
 def _phrase_forms(text: str) -> tuple[str, str]:
-    """Return the folded text without emphasis: with its identifiers as they are, and without their separators."""
-    folded = " ".join(fold(text).translate(_NO_EMPHASIS).split())
-    return folded, _join_codes(folded)
+    """Return the folded text without emphasis: with its words as they are, and without the separators in words."""
+    plain = clean(text).translate(_NO_EMPHASIS)
+    return " ".join(join_numbers(fold_letters(plain)).split()), join_words(plain)
 
 
-def _join_codes(folded: str) -> str:
-    return _CODE.sub(lambda match: re.sub("[-_/]", "", match[0]), folded)
-
-
-_CODE = re.compile(r"(?<![\w/-])(?=[a-z_/-]*\d)(?=[\d_/-]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+(?![\w/-])", re.ASCII)
-"""An identifier of letters and numbers, such as `ledg-142`."""
 _NO_EMPHASIS = str.maketrans("", "", "*`")
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaadf"
@@ -137,6 +131,55 @@ _UNSPACED = (
 )
 _SPACED = re.compile(rf"(?![{_UNSPACED}])\w")
 """A letter or digit of a script whose words have spaces between them; Korean particles follow without one."""
+
+
+# Words with separators that people also leave out
+
+
+def join_words(cleaned: str) -> str:
+    """Return clean text folded, with single spaces, and without the separators inside words, identifiers and numbers.
+
+    >>> join_words("Flight LH 454 is in the e-mail, see LEDG-142 and 1,250")
+    'flight lh454 is in the email, see ledg142 and 1250'
+    """
+    joined = SPACED_CODE.sub(_without_gaps, cleaned) if MAY_BE_SPACED.search(cleaned) else cleaned
+    folded = join_numbers(fold_letters(_SEPARATED_WORD.sub(_without_separators, joined)))
+    return " ".join(_CODE.sub(_without_separators_of_code, folded).split())
+
+
+def _without_gaps(match: re.Match[str]) -> str:
+    return re.sub(f"[{GAP}]", "", match[0])
+
+
+def _without_separators(match: re.Match[str]) -> str:
+    return re.sub(r"[\W_]", "", match[0]) if JOINABLE.fullmatch(match[0]) else match[0]
+
+
+def _without_separators_of_code(match: re.Match[str]) -> str:
+    return re.sub("[-_/]", "", match[0])
+
+
+_SEPARATED_WORD = re.compile(r"(?<!\w)(?:\w++(?:[.\-/:@#+']++\w++)+|\d++(?:_\d++)+(?!\w))")
+_CODE = re.compile(r"(?<![\w/-])(?=[a-z_/-]*\d)(?=[\d_/-]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+(?![\w/-])", re.ASCII)
+"""An identifier of letters and numbers, such as `ledg-142`."""
+JOINABLE = re.compile(
+    r"[^\W\d_]+(?:-[^\W\d_]+){1,2}|[^\W\d_](?:\.[^\W\d_])+"  # e-mail, U.S.A
+    r"|[oO]'[^\W\d_]+|[^\W\d_]*[aeiou](?<!qu)'[aeiou][^\W\d_]*|[\u0400-\u052f]+'[\u0400-\u052f]+"  # O'Brien, Hawai'i
+    r"|\d+(?:_\d+)+|(?:[\da-fA-F]{2}[:-]){5}[\da-fA-F]{2}|(?:[\da-fA-F]{4}\.){2}[\da-fA-F]{4}"  # 1_000, addresses
+)
+"""A word with separators that people also leave out."""
+GAP = " \u00a0\u202f\u2009-"
+_CODE_GROUP = r"(?:[A-Z]{1,4}|\d{1,8}|[A-Z\d]{2,4})"
+SPACED_CODE = re.compile(
+    rf"(?<![\w-])(?=[A-Z\d{GAP}]{{0,71}}\d)(?=[\d{GAP}]{{0,71}}[A-Z]){_CODE_GROUP}(?:[{GAP}]{_CODE_GROUP}){{1,7}}(?![\w-])"
+    rf"|(?<![\w.,])\d{{1,6}}[{GAP}](?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
+    re.ASCII,
+)
+"""An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit.
+
+Eight groups have 71 characters; to look further ahead would take the square of the time."""
+MAY_BE_SPACED = re.compile(rf"[A-Z\d][{GAP}][A-Z\d]|\d[{GAP}][a-zμµTVAWJN]{{1,3}}(?!\w)|\d[{GAP}][kMGT]", re.ASCII)
+"""Most texts have nothing like one, and this is found out faster."""
 
 
 # Texts that contain others
@@ -148,9 +191,9 @@ def contains(text: str, wanted: str) -> bool:
 
 
 def search_forms(text: str) -> tuple[str, str]:
-    """Return the folded text with single spaces: with its numbers as they are, and with one form for each."""
-    plain = " ".join(fold_letters(clean(text)).split())
-    return plain, _join_codes(join_numbers(plain))
+    """Return the folded text with single spaces: as it is, and without the separators in words and numbers."""
+    plain = clean(text)
+    return " ".join(fold_letters(plain).split()), join_words(plain)
 
 
 def find_all(place: int, form: str, wanted: str) -> Iterator[tuple[int, int]]:

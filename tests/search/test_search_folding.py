@@ -158,6 +158,24 @@ def test_an_identifier_is_one_word_with_and_without_separators(one: str, other: 
     assert not holds_phrase("", "LEDG-1421", "LEDG142")
 
 
+SEPARATED = [
+    ("e-mail", "email"), ("O'Brien", "OBrien"), ("U.S.A", "USA"), ("Hawai'i", "Hawaii"), ("1_000", "1000"),
+    ("LH 454", "LH454"), ("5 kg", "5kg"), ("SW1A 1AA", "SW1A1AA"), ("AB 12 CDE", "AB12CDE"), ("об'єкт", "обєкт"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), cases(SEPARATED))
+def test_phrases_and_texts_to_forget_hold_for_words_with_and_without_separators(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        assert holds_phrase("", f"the ({written}), of", asked)
+        assert holds_phrase("", f"the {written} of", f"the {asked} of")
+        assert contains(f"the {written} of", asked)
+        assert not holds_phrase("", f"x{written} of", asked)
+        marker = marker_of(asked)
+        assert marker is not None
+        assert "".join(text for text, marked in marker.parts(f"= {written} =") if marked) == written
+
+
 @pytest.mark.parametrize(("one", "other"), cases([*OTHERS.items(), *DIFFERENT]))
 def test_another_word_is_found_by_nothing(one: str, other: str) -> None:
     for written, asked in ((one, other), (other, one)):

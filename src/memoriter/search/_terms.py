@@ -25,7 +25,19 @@ from itertools import accumulate, pairwise
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memoriter.folding import LATIN_MARKS, clean, compile_words, fold_letters, fold_name, has_numbers, numbers_in
+from memoriter.folding import (
+    GAP,
+    JOINABLE,
+    LATIN_MARKS,
+    MAY_BE_SPACED,
+    SPACED_CODE,
+    clean,
+    compile_words,
+    fold_letters,
+    fold_name,
+    has_numbers,
+    numbers_in,
+)
 from memoriter.ids import normalize
 from memoriter.search._dates import extract_months, terms_of_text
 
@@ -51,6 +63,7 @@ _TOKEN = (
 )
 _UNSPACED = f"[{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_SYLLABIC}]"
 _ASCII_TOKEN = re.compile(r"\w+(?:[.\-/:@#+']+\w+)*", re.ASCII)
+_CODE_GROUPS = re.compile(f"[^{GAP}]+")
 _PARTS = re.compile(r"[._\-/:@#+']+")
 _PART = re.compile(r"[^._\-/:@#+']+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -60,24 +73,6 @@ _HIRAGANA_ONLY = re.compile(f"[{_HIRAGANA}]+")
 _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
 _CODE = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+", re.IGNORECASE)
 """An identifier of letters and numbers, which people also write without its separators."""
-_JOINABLE = re.compile(
-    r"[^\W\d_]+(?:-[^\W\d_]+){1,2}|[^\W\d_](?:\.[^\W\d_])+"  # e-mail, U.S.A
-    r"|[oO]'[^\W\d_]+|[^\W\d_]*[aeiou](?<!qu)'[aeiou][^\W\d_]*|[\u0400-\u052f]+'[\u0400-\u052f]+"  # O'Brien, Hawai'i
-    r"|\d+(?:_\d+)+|(?:[\da-fA-F]{2}[:-]){5}[\da-fA-F]{2}|(?:[\da-fA-F]{4}\.){2}[\da-fA-F]{4}"  # 1_000, addresses
-)
-"""A word with separators that people also leave out."""
-_GAP = " \u00a0\u202f\u2009-"
-_CODE_GROUP = r"(?:[A-Z]{1,4}|\d{1,8}|[A-Z\d]{2,4})"
-_SPACED_CODE = re.compile(
-    rf"(?<![\w-])(?=[A-Z\d{_GAP}]{{0,71}}\d)(?=[\d{_GAP}]{{0,71}}[A-Z]){_CODE_GROUP}(?:[{_GAP}]{_CODE_GROUP}){{1,7}}(?![\w-])"
-    rf"|(?<![\w.,])\d{{1,6}}[{_GAP}](?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
-    re.ASCII,
-)
-"""An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit.
-
-Eight groups have 71 characters; to look further ahead would take the square of the time."""
-_MAY_BE_SPACED = re.compile(rf"[A-Z\d][{_GAP}][A-Z\d]|\d[{_GAP}][a-zμµTVAWJN]{{1,3}}(?!\w)|\d[{_GAP}][kMGT]", re.ASCII)
-"""Most texts have nothing like one, and this is found out faster."""
 _SYLLABLE = "[\\w--\\p{M}](?:\\p{M}|(?<=[\u1039\u17d2\u1a60])\\w)*"
 """A letter with its marks, and in Burmese, Khmer and Tai Tham the letters below it; a pattern of `regex`."""
 
@@ -109,7 +104,7 @@ def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     """Return the terms of a text with these tokens, in order and with repetitions."""
     own = [term for token in tokens for term in token.terms]
     parts = [part for token in tokens if token.parts for part in token.parts]
-    codes = spaced_codes(text) if _MAY_BE_SPACED.search(text) else ()
+    codes = spaced_codes(text) if MAY_BE_SPACED.search(text) else ()
     return [*own, *parts, *codes, *terms_of_text(text)]
 
 
@@ -119,12 +114,18 @@ def spaced_codes(text: str) -> list[str]:
     >>> spaced_codes("Flight LH 454, 5 kg of luggage")
     ['lh454', '5kg']
     """
-    codes = list[str]()
-    for match in _SPACED_CODE.finditer(text):
-        groups = re.split(f"[{_GAP}]", match[0].lower())
-        pairs = [first + second for first, second in pairwise(groups) if first.isalpha() != second.isalpha()]
-        codes += pairs if len(groups) == len(pairs) + 1 == 2 else [*pairs, "".join(groups)]
-    return codes
+    return [code for *_, code in spaced_codes_in(text)]
+
+
+def spaced_codes_in(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the start and the end of each of the `spaced_codes` of a text, and the identifier."""
+    for match in SPACED_CODE.finditer(text):
+        groups = list(_CODE_GROUPS.finditer(text, *match.span()))
+        for first, second in pairwise(groups):
+            if first[0].isalpha() != second[0].isalpha():
+                yield first.start(), second.end(), (first[0] + second[0]).lower()
+        if len(groups) > 2 or groups[0][0].isalpha() == groups[1][0].isalpha():
+            yield *match.span(), "".join(group[0] for group in groups).lower()
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -245,7 +246,7 @@ def _syllables() -> Any:
 @lru_cache(maxsize=65_536)
 def _word_token(token: str) -> Token:
     joined = _POSSESSIVE.sub("", token)
-    parts = (term_of("".join(parts_of(joined))),) if _JOINABLE.fullmatch(joined) else ()
+    parts = (term_of("".join(parts_of(joined))),) if JOINABLE.fullmatch(joined) else ()
     return Token(token, fold_letters(token), _word_terms(token), parts)
 
 
