@@ -35,7 +35,23 @@ def fold_letters(cleaned: str) -> str:
     if cleaned.isascii():
         return cleaned.lower()
     split = _OPTIONAL_MARKS.sub("", normalize("NFD", cleaned.casefold()))
-    return _NASAL.sub("\u0902", normalize("NFC", split.translate(_LETTERS)))
+    return simplify(_NASAL.sub("\u0902", normalize("NFC", split.translate(_LETTERS))))
+
+
+def simplify(text: str) -> str:
+    """Return the text with the simplified form of each Chinese character; its length is the same.
+
+    >>> simplify("資料庫")
+    '资料库'
+    """
+    return text.translate(_simplified()) if _HAN.search(text) else text
+
+
+@cache
+def _simplified() -> dict[int, str]:
+    from memoriter.han_variants import SIMPLIFIED, TRADITIONAL
+
+    return str.maketrans(dict(zip(TRADITIONAL, SIMPLIFIED, strict=True)))
 
 
 def clean(text: str) -> str:
@@ -143,8 +159,20 @@ def join_words(cleaned: str) -> str:
     'flight lh454 is in the email, see ledg142 and 1250'
     """
     joined = SPACED_CODE.sub(_without_gaps, cleaned) if MAY_BE_SPACED.search(cleaned) else cleaned
+    joined = joined if joined.isascii() else _SPACED_WORD.sub(_without_gaps, joined)
     folded = join_numbers(fold_letters(_SEPARATED_WORD.sub(_without_separators, joined)))
     return " ".join(_CODE.sub(_without_separators_of_code, folded).split())
+
+
+def spaced_words_in(cleaned: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the start and the end of each Persian word with a space inside, and the word folded without it.
+
+    >>> [word for *_, word in spaced_words_in("من می خواهم")]
+    ['ميخواهم']
+    """
+    if not cleaned.isascii():
+        for match in _SPACED_WORD.finditer(cleaned):
+            yield *match.span(), fold_letters(_without_gaps(match))
 
 
 def _without_gaps(match: re.Match[str]) -> str:
@@ -178,6 +206,8 @@ SPACED_CODE = re.compile(
 """An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit.
 
 Eight groups have 71 characters; to look further ahead would take the square of the time."""
+_SPACED_WORD = re.compile("(?<!\\w)(?:ن?م[یيى] [\u0620-\u06d3]{2,24}|[\u0620-\u06d3]{2,24} ها(?:[یيى]{1,2})?)(?!\\w)")
+"""A Persian verb or plural with a space between its parts, where others write none or a zero-width non-joiner."""
 MAY_BE_SPACED = re.compile(rf"[A-Z\d][{GAP}][A-Z\d]|\d[{GAP}][a-zμµTVAWJN]{{1,3}}(?!\w)|\d[{GAP}][kMGT]", re.ASCII)
 """Most texts have nothing like one, and this is found out faster."""
 
@@ -372,6 +402,7 @@ _OPTIONAL_MARKS = re.compile(
 """Marks without which a word is still the same one."""
 _NASAL = re.compile("[\u0919\u091e\u0923\u0928\u092e]\u094d(?=[\u0915-\u0939])|\u0901")
 """A nasal before a consonant in Devanagari, which may be written as a dot: हिन्दी, हिंदी."""
+_HAN = re.compile("[\u3400-\u9fff]")
 _LETTERS = str.maketrans(
     {
         # Latin letters that Unicode does not split into a letter and a mark
@@ -385,6 +416,8 @@ _LETTERS = str.maketrans(
         **dict.fromkeys("ةۃہھە", "ه"),
         **dict.fromkeys("کڪ", "ك"),
         "ں": "ن",
+        # Katakana, because many words are written in hiragana as well
+        **{chr(code): chr(code - 0x60) for code in (*range(0x30A1, 0x30F7), 0x30FD, 0x30FE)},
         # Letters that Malayalam and Bengali also write with a virama
         **dict(zip("ൺൻർൽൾൿৎ", ("ണ്", "ന്", "ര്", "ല്", "ള്", "ക്", "ত্"), strict=True)),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from memoriter.folding import MAY_BE_SPACED, clean, clean_with_places
+from memoriter.folding import MAY_BE_SPACED, clean, clean_with_places, spaced_words_in
 from memoriter.search._forms import query_forms
 from memoriter.search._terms import pieces_of, query_terms, spaced_codes_in, tokenize
 from memoriter.values import dataclass, field
@@ -52,9 +52,10 @@ class Marker:
     def _found(self, cleaned: str) -> list[tuple[int, int, str]]:
         """Return the start and the end of each word of the query in a clean text, and its term, in order."""
         words = list(self._words(cleaned))
-        if MAY_BE_SPACED.search(cleaned) is None:
-            return words
-        return sorted([*words, *(code for code in spaced_codes_in(cleaned) if code[2] in self.terms)])
+        spaced = [*spaced_words_in(cleaned)]
+        if MAY_BE_SPACED.search(cleaned):
+            spaced += spaced_codes_in(cleaned)
+        return sorted([*words, *(word for word in spaced if word[2] in self.terms)]) if spaced else words
 
     def _words(self, cleaned: str) -> Iterator[tuple[int, int, str]]:
         position = 0

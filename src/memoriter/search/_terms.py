@@ -37,6 +37,8 @@ from memoriter.folding import (
     fold_name,
     has_numbers,
     numbers_in,
+    simplify,
+    spaced_words_in,
 )
 from memoriter.ids import normalize
 from memoriter.search._dates import extract_months, terms_of_text
@@ -44,7 +46,7 @@ from memoriter.search._dates import extract_months, terms_of_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-ANALYSIS = 4
+ANALYSIS = 5
 """Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
 
 Older indexes are then rebuilt.
@@ -57,7 +59,7 @@ _SYLLABIC = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u
 """Thai, Lao, Burmese, Khmer, and the scripts of their neighbours, which put no spaces between words either."""
 _WORD = rf"(?:(?![{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_SYLLABIC}])[\w{LATIN_MARKS}])"
 _TOKEN = (
-    rf"(?P<cjk>[{_HAN}{_HIRAGANA}]+|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|"
+    rf"(?P<cjk>[{_HAN}{_HIRAGANA}][{_HAN}{_HIRAGANA}\u30fc]*|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|"
     rf"(?P<syllabic>(?:(?=[{_SYLLABIC}])\w)+)|"
     rf"(?P<word>{_WORD}+(?:[.\-/:@#+']+{_WORD}+)*)"
 )
@@ -105,7 +107,8 @@ def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     own = [term for token in tokens for term in token.terms]
     parts = [part for token in tokens if token.parts for part in token.parts]
     codes = spaced_codes(text) if MAY_BE_SPACED.search(text) else ()
-    return [*own, *parts, *codes, *terms_of_text(text)]
+    words = () if text.isascii() else [word for *_, word in spaced_words_in(clean(text))]
+    return [*own, *parts, *codes, *words, *terms_of_text(text)]
 
 
 def spaced_codes(text: str) -> list[str]:
@@ -206,9 +209,13 @@ def _bigrams(run: str) -> list[str]:
 
 
 def _cjk_token(run: str) -> Token:
-    """Return a run of ideographs or kana with its terms. In NFKC, it is folded already, as Hangul is."""
-    terms = _bigrams(run)
-    return Token(run, run, terms + _compiled(_IDEOGRAPH).findall(run) if len(run) > 1 else terms)
+    """Return a run of ideographs or kana with its terms.
+
+    Katakana stays, because a word of it is seldom a particle, as one of hiragana often is; see `query_forms`.
+    """
+    folded = simplify(run)
+    terms = _bigrams(folded)
+    return Token(run, folded, terms + _compiled(_IDEOGRAPH).findall(folded) if len(run) > 1 else terms)
 
 
 def _hangul_stem(word: str) -> str:
@@ -292,10 +299,11 @@ def pieces_of(token: Token) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), term_of(match[0])
         return
     is_syllabic = _compiled(f"[{_SYLLABIC}]").match(text) is not None
+    folded = fold_letters if is_syllabic else simplify
     starts = [match.start() for match in _syllables().finditer(text)] if is_syllabic else range(len(text))
     ends = [*starts, len(text)][2:] or [len(text)]
     for start, end in zip(starts, ends, strict=False):
-        yield start, end, fold_letters(text[start:end])
+        yield start, end, folded(text[start:end])
 
 
 def _split_part(part: str) -> list[str]:
@@ -453,14 +461,14 @@ _KOREAN = """
 """
 _CHINESE = """
 的 了 是 在 我 你 他 她 它 们 和 与 或 也 都 就 还 又 吗 呢 吧 啊 呀 哪 谁 几 我们 你们 他们 什么 甚么 怎么
-怎样 如何 为什 为何 么时 么样 哪个 哪里 哪儿 哪些 哪一 多少 时候 什麼 怎麼 為什 哪裡 多久 这个 那个 这些
+怎样 如何 为什 为何 么时 么样 哪个 哪里 哪儿 哪些 哪一 多少 时候 多久 这个 那个 这些
 那些 是什 是谁 是多 是哪 在哪 有什 是不 不是 请问 一下 个什 了什
 """
 _JAPANESE = """
 は が を に で と も の へ や か ね よ な です ます した まし でし たか すか しょ うか ょう どこ なに 何を
-何が 何で いつ だれ 誰が 誰と どれ どの どう どん なぜ って った てい いる ある あり りま ませ こと もの
+何が 何で いつ だれ 谁が 谁と どれ どの どう どん なぜ って った てい いる ある あり りま ませ こと もの
 ので から まで より ため して する され れた れる たっ だっ っけ たち この その あの これ それ あれ 私の
-私は 何だ 何時 なん んな んで んだ いく くら らで なっ のか たの るの 教え えて てく くだ ださ さい
+私は 何だ 何时 なん んな んで んだ いく くら らで なっ のか たの るの 教え えて てく くだ ださ さい
 """
 _KOREAN_ENDINGS = """
 은 는 이 가 을 를 의 에 와 과 도 로 만 에서 에게 한테 께서 으로 까지 부터 보다 처럼 이나 이랑 랑 하고 마다
@@ -493,6 +501,7 @@ _COMMON_CHINESE = """
 知道 觉得 时候 问题 东西 地方 自己 大家 已经 因为 所以 如果 但是
 """
 
+# The words of Chinese and Japanese are in the simplified characters that terms have.
 STOP_TERMS: frozenset[str] = frozenset(
     word
     for words in (_ENGLISH, _SPANISH, _FRENCH, _GERMAN, _PORTUGUESE, _KOREAN, _CHINESE, _JAPANESE)
