@@ -58,11 +58,8 @@ def clean(text: str) -> str:
     """Return the text in NFKC, without invisible characters, and with plain hyphens, apostrophes and digits."""
     if text.isascii():
         return text
-    normalized = normalize("NFKC", text.replace("´", "'"))
-    if _UNCLEAN.search(normalized) is None:
-        return normalized
-    plain = _OTHER_DIGITS.sub(_plain_digit, _INVISIBLE.sub("", normalized).translate(_PUNCTUATION))
-    return _AM_AND_TONE.sub(r"\2\1", plain)
+    plain = _UNCLEAN.sub(_plain_character, normalize("NFKC", text.replace("´", "'")))
+    return _AM_AND_TONE.sub(r"\2\1", plain) if _AM.search(plain) else plain
 
 
 def clean_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -159,7 +156,7 @@ def join_words(cleaned: str) -> str:
     'flight lh454 is in the email, see ledg142 and 1250'
     """
     joined = SPACED_CODE.sub(_without_gaps, cleaned) if MAY_BE_SPACED.search(cleaned) else cleaned
-    joined = joined if joined.isascii() else _SPACED_WORD.sub(_without_gaps, joined)
+    joined = _SPACED_WORD.sub(_without_gaps, joined) if "م" in joined or "ها" in joined else joined
     folded = join_numbers(fold_letters(_SEPARATED_WORD.sub(_without_separators, joined)))
     return " ".join(_CODE.sub(_without_separators_of_code, folded).split())
 
@@ -170,7 +167,7 @@ def spaced_words_in(cleaned: str) -> Iterator[tuple[int, int, str]]:
     >>> [word for *_, word in spaced_words_in("من می خواهم")]
     ['ميخواهم']
     """
-    if not cleaned.isascii():
+    if "م" in cleaned or "ها" in cleaned:
         for match in _SPACED_WORD.finditer(cleaned):
             yield *match.span(), fold_letters(_without_gaps(match))
 
@@ -208,7 +205,7 @@ SPACED_CODE = re.compile(
 Eight groups have 71 characters; to look further ahead would take the square of the time."""
 _SPACED_WORD = re.compile("(?<!\\w)(?:ن?م[یيى] [\u0620-\u06d3]{2,24}|[\u0620-\u06d3]{2,24} ها(?:[یيى]{1,2})?)(?!\\w)")
 """A Persian verb or plural with a space between its parts, where others write none or a zero-width non-joiner."""
-MAY_BE_SPACED = re.compile(rf"[A-Z\d][{GAP}][A-Z\d]|\d[{GAP}][a-zμµTVAWJN]{{1,3}}(?!\w)|\d[{GAP}][kMGT]", re.ASCII)
+MAY_BE_SPACED = re.compile(rf"[A-Z\d][{GAP}](?:[A-Z\d]|(?<=\d.)(?:[a-zμµTVAWJN]{{1,3}}(?!\w)|[kMGT]))", re.ASCII)
 """Most texts have nothing like one, and this is found out faster."""
 
 
@@ -279,12 +276,15 @@ def numbers_in(text: str) -> Iterator[tuple[int, int, str]]:
     >>> [number for *_, number in numbers_in("1,250.50 of DE89 3704 0044 0532 0130 00 on 2024-03-05")]
     ['1250.50', 'de89370400440532013000']
     """
-    position = 0
-    while match := _NUMBER.search(text, position):
-        number = _one_form(match)
-        if number:
-            yield *match.span(), number
-        position = match.end() if number else _end_of_digits(text, match.start())
+    for run in _RUN.finditer(text):
+        position, end = run.span()
+        if _SEPARATED.search(text, position, end) is None:
+            continue
+        while match := _NUMBER.search(text, position, end):
+            number = _one_form(match)
+            if number:
+                yield *match.span(), number
+            position = match.end() if number else _end_of_digits(text, match.start())
 
 
 def _end_of_digits(text: str, start: int) -> int:
@@ -338,7 +338,9 @@ def _is_code(whole: str, groups: list[str]) -> bool:
     return is_mixed and " " not in separators and digits >= _FEWEST_DIGITS_OF_A_CODE and not _ADDRESS.search(whole)
 
 
-_SEPARATED = re.compile(r"\d\)?[ ,.'/()-]{1,2}\d|\+\d")
+_RUN = re.compile(r"[A-Za-z0-9 ,.'/()+_-]{3,}")
+"""The characters of numbers and of what may stand beside them. Most texts of other scripts have few."""
+_SEPARATED = re.compile(r"[\d+](?:(?<=\d)\)?[ ,.'/()-]{1,2}\d|(?<=\+)\d)")
 has_numbers = _SEPARATED.search
 """Returns whether a clean text may have numbers of several groups, as a match or None."""
 _DIGITS = re.compile(r"\d+")
@@ -366,8 +368,12 @@ _NUMBER = re.compile(
 # Characters
 
 
-def _plain_digit(match: re.Match[str]) -> str:
-    return str(unicodedata.digit(match[0]))
+def _plain_character(match: re.Match[str]) -> str:
+    """Return the plain form of a hyphen, an apostrophe or a digit, and nothing for an invisible character."""
+    character = match[0]
+    if character.isdigit():
+        return str(unicodedata.digit(character))
+    return _PUNCTUATION.get(character, "")
 
 
 _HIDDEN = (
@@ -376,16 +382,15 @@ _HIDDEN = (
 )
 _DASHES = "\u058a\u05be\u2010-\u2013\u2212"
 _APOSTROPHES = "\u02b9\u02bb-\u02bd\u02c8\u05f3\u2018-\u201b\u2032\ua78c"
-_INVISIBLE = re.compile(f"[{_HIDDEN}]")
-_OTHER_DIGITS = re.compile(r"[^\D0-9]")
-_UNCLEAN = re.compile(rf"[{_HIDDEN}{_DASHES}{_APOSTROPHES}\u066b\u066c\u0e4d\u0ecd]|[^\D0-9]")
+_UNCLEAN = re.compile(rf"[{_HIDDEN}{_DASHES}{_APOSTROPHES}\u066b\u066c]|[^\D0-9]")
+_AM = re.compile("[\u0e4d\u0ecd]")
 _AM_AND_TONE = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
 """The first half of the vowel am before a tone mark, in Thai and Lao; NFKC puts it behind."""
 _PUNCTUATION = {
-    **dict.fromkeys(map(ord, "\u058a\u05be\u2010\u2011\u2012\u2013\u2212"), "-"),
-    **dict.fromkeys(map(ord, "\u02b9\u02bb\u02bc\u02bd\u02c8\u05f3\u2018\u2019\u201a\u201b\u2032\ua78c"), "'"),
-    0x066B: ".",  # the Arabic decimal point
-    0x066C: ",",  # the Arabic separator of thousands
+    **dict.fromkeys("\u058a\u05be\u2010\u2011\u2012\u2013\u2212", "-"),
+    **dict.fromkeys("\u02b9\u02bb\u02bc\u02bd\u02c8\u05f3\u2018\u2019\u201a\u201b\u2032\ua78c", "'"),
+    "\u066b": ".",  # the Arabic decimal point
+    "\u066c": ",",  # the Arabic separator of thousands
 }
 _OF_WORDS = re.compile(
     "[\u0591-\u085f\u0898-\u10ff\u135d-\u135f\u1700-\u1cff\ua66f-\ua67d\ua800-\uabff\U00010a00-\U0001e94f]"

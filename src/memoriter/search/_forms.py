@@ -60,6 +60,7 @@ _HAMZA = re.compile("[وفبكل]?[أإآ]")
 _MOST_GROUPS = 6
 """The most groups of an identifier with spaces between them."""
 _MIXED = re.compile("(?=[a-z]*[0-9])(?=[0-9]*[a-z])")
+_FOLDED = attrgetter("folded")
 _FIRST_TOKENS = 100
 """Tokens of a text that tell its language."""
 _MOST_LANGUAGES = 3
@@ -91,7 +92,7 @@ def terms_and_forms(text: str, otherwise: Sequence[str] = ()) -> tuple[list[str]
 
 
 def _languages_of(tokens: Sequence[Token]) -> tuple[str, ...]:
-    found = filter(None, map(_function_words().get, map(attrgetter("folded"), tokens[:_FIRST_TOKENS])))
+    found = filter(None, map(_function_words().get, map(_FOLDED, tokens[:_FIRST_TOKENS])))
     counts = Counter(chain.from_iterable(found))
     most = max(counts.values(), default=0)
     languages = tuple(sorted(language for language, count in counts.items() if count == most))

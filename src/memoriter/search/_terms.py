@@ -22,6 +22,7 @@ from bisect import bisect_right
 from collections import Counter
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
+from operator import add
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -70,7 +71,9 @@ _PARTS = re.compile(r"[._\-/:@#+']+")
 _PART = re.compile(r"[^._\-/:@#+']+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _POSSESSIVE = re.compile(r"'s$", re.IGNORECASE)
-_IDEOGRAPH = f"[{_HAN}]"
+_FIRST_KANA = "\u3041"
+_LAST_KANA = "\u31ff"
+"""Of the characters of a run, all others are ideographs."""
 _HIRAGANA_ONLY = re.compile(f"[{_HIRAGANA}]+")
 _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
 _CODE = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+", re.IGNORECASE)
@@ -107,7 +110,7 @@ def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     own = [term for token in tokens for term in token.terms]
     parts = [part for token in tokens if token.parts for part in token.parts]
     codes = spaced_codes(text) if MAY_BE_SPACED.search(text) else ()
-    words = () if text.isascii() else [word for *_, word in spaced_words_in(clean(text))]
+    words = [word for *_, word in spaced_words_in(text)]
     return [*own, *parts, *codes, *words, *terms_of_text(text)]
 
 
@@ -200,22 +203,28 @@ _IN_NUMBERS = re.compile("[,.']")
 def _words(text: str) -> list[Token]:
     if text.isascii():
         return list(map(_word_token, _ASCII_TOKEN.findall(text)))
-    matches = compile_words(_TOKEN, text).finditer(text)
-    return [_TOKENS[cast("str", match.lastgroup)](match[0]) for match in matches]
+    simplified = simplify(text)
+    return [
+        _cjk_token(match[0], simplified[match.start() : match.end()])
+        if match.lastgroup == "cjk"
+        else _TOKENS[cast("str", match.lastgroup)](match[0])
+        for match in compile_words(_TOKEN, text).finditer(text)
+    ]
 
 
 def _bigrams(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+    return list(map(add, run, run[1:])) or [run]
 
 
-def _cjk_token(run: str) -> Token:
+def _cjk_token(run: str, folded: str) -> Token:
     """Return a run of ideographs or kana with its terms.
 
     Katakana stays, because a word of it is seldom a particle, as one of hiragana often is; see `query_forms`.
     """
-    folded = simplify(run)
     terms = _bigrams(folded)
-    return Token(run, folded, terms + _compiled(_IDEOGRAPH).findall(folded) if len(run) > 1 else terms)
+    if len(folded) > 1:
+        terms += [character for character in folded if not _FIRST_KANA <= character <= _LAST_KANA]
+    return Token(run, folded, terms)
 
 
 def _hangul_stem(word: str) -> str:
@@ -258,12 +267,11 @@ def _word_token(token: str) -> Token:
 
 
 _TOKENS: dict[str, Callable[[str], Token]] = {
-    "cjk": _cjk_token,
     "hangul": _hangul_token,
     "syllabic": _syllabic_token,
     "word": _word_token,
 }
-"""What makes a token of each group of `_TOKEN`."""
+"""What makes a token of each other group of `_TOKEN`."""
 
 
 def _word_terms(token: str) -> tuple[str, ...]:
