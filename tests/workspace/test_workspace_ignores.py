@@ -272,7 +272,8 @@ COPIES = [
 BY_THEMSELVES = [
     "Conflict.md", "Conflict of interest.md", "Resolving conflicts.md", "Plan (with a conflict).md", "Plan 2025.md",
     "Plan 12.md", "Plan-FINAL.md", "Other (1).md", "Other 2.md", "Other-DESKTOP-AB12CD3.md", "Plan 3.md",
-    "Plan (meeting of 2024-03-05).md", "Plan_conflict.md",
+    "Plan (meeting of 2024-03-05).md", "Plan_conflict.md", "Plan (2).md", "Plan - Copy.md", "Plan copy.md",
+    "Plan-bob.md", "Copy of Other.md", "Hard copy.md",
 ]  # fmt: skip
 
 
@@ -293,6 +294,21 @@ def test_a_note_with_a_similar_name_stays_memory(tmp_path: Path, name: str) -> N
     lay(tmp_path, [], {"memory/Plan.md": NOTE})
     lay(tmp_path, [f"memory/{name}"], {})
     assert agree(Workspace(tmp_path), [f"memory/{name}"]) == sorted([f"memory/{name}", "memory/Plan.md"])
+
+
+FILE_MANAGERS = [
+    "Plan - Copy.md", "Plan - Copy (2).md", "Plan copy.md", "Plan copy 2.md", "Plan (copy).md", "Plan (3rd copy).md",
+    "Copy of Plan.md", "Plan - Kopie.md", "Plan Kopie 2.md", "Plan (another copy).md", "Plan - コピー.md",
+    "Plan のコピー.md", "Plan - 副本 (2).md", "Plan 복사본.md", "Kopie von Plan.md", "Plan — копия.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILE_MANAGERS)
+def test_a_copy_that_says_nothing_of_its_own_is_no_memory(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, [], {"memory/Plan.md": NOTE, f"memory/{name}": NOTE})
+    assert [source.path for source in Workspace(tmp_path).scan().sources] == ["memory/Plan.md"]
+    (tmp_path / "memory" / name).write_text(f"{NOTE}- Coffee at six.\n", encoding="utf-8")
+    assert len(Workspace(tmp_path).scan().sources) == 2
 
 
 ALL = ["Drafts/b.md", "Private.md", "a.md", "logs/Draft 1.md"]

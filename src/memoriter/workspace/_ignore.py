@@ -83,15 +83,21 @@ _SYNC_COPY = re.compile(
     re.IGNORECASE,
 )
 COPY_NAME = re.compile(
-    r"(?P<stem>.+?)(?: \(\d{1,3}\)"  # Google Drive
-    r"|-(?:DESKTOP|LAPTOP|WIN|PC|SURFACE)-[A-Z0-9]{3,15}(?:-\d)?"  # OneDrive, after the name of a computer
+    r"(?P<prefix>(?i:copy of|kopie von|copie de|copia de|copia di|cópia de) )?(?P<stem>.+?)(?(prefix)|(?:"
+    r"-(?:DESKTOP|LAPTOP|WIN|PC|SURFACE)-[A-Z0-9]{3,15}(?:-\d)?"  # OneDrive, after the name of a computer
     r"|-[A-Z0-9]{1,12}-(?:PC|LAPTOP|THINKPAD|NOTEBOOK|SURFACE|XPS)(?:-\d)?"
     r"|-[\w-]{0,20}(?:MacBook|iMac|Mac-mini)[\w-]{0,20}"
+    r"|(?P<copied> (?:[-–—] |\((?:another |\d{1,2}(?:st|nd|rd|th) )?)?"  # Windows, macOS, GNOME
+    r"(?i:copy|kopie|copie|copia|cópia|kopia|kopi|копия|のコピー|コピー|的?副本|복사본)(?: ?\(?\d{1,3}\)?)?\)?)"
     r"|(?P<similar> [2-9]"  # iCloud
+    r"| \(\d{1,3}\)"  # Google Drive, browsers
     r"| \([^()]{0,80}\d{4}-\d\d-\d\d[^()]{0,40}\)"  # Proton Drive, and conflicts in any language
-    r"|[._]conflict\d{0,3}))(?P<suffix>\.\w+)"
+    r"|[._]conflict\d{0,3})))(?P<suffix>\.\w+)"
 )
-"""Names that only the note next to them makes copies; `similar` ones also need half of its lines."""
+"""Names that only the note next to them makes copies.
+
+`similar` ones also have half of its lines, and people's own (`prefix`, `copied`) have no other lines.
+"""
 _LONGEST_COPY = 1 << 20
 LOGSEQ = "logseq"
 """Folder with the settings and backups of Logseq."""
@@ -277,13 +283,14 @@ def built_in_exclusion(name: str, *, folder: bool) -> str | None:
 
 def sync_copy_of(original: str) -> str:
     """Return why a copy of a note is left out."""
-    return f"it looks like a copy of {original!r} that a sync tool left behind"
+    return f"it looks like a copy of {original!r} that a program made"
 
 
 def original_beside(file: str) -> str | None:
     """Return the name of the note that a file is a copy of, if that note is next to it; else None.
 
-    `Plan 2.md` may be a note of its own. It is a copy if the note has half of its lines, not counting headings.
+    `Plan 2.md` may be a note of its own. It is a copy if the note has half of its lines, not counting headings. Whoever
+    writes on in `Plan - Copy.md` has made it a note of its own.
 
     Args:
         file: path on disk.
@@ -297,17 +304,18 @@ def original_beside(file: str) -> str | None:
         stamps = [(status.st_mtime_ns, status.st_size) for status in map(os.lstat, (file, original))]
     except (OSError, ValueError):
         return None
-    return name if not match["similar"] or _has_half(file, original, *stamps) else None
+    share = 1.0 if match["prefix"] or match["copied"] else 0.5 if match["similar"] else 0.0
+    return name if not share or _shared_lines(file, original, *stamps) >= share else None
 
 
 @lru_cache(maxsize=1_024)
-def _has_half(file: str, original: str, *_stamps: tuple[int, int]) -> bool:
-    """Return whether a note has half of the lines of a file; the stamps tell one state of the two from another."""
+def _shared_lines(file: str, original: str, *_stamps: tuple[int, int]) -> float:
+    """Return the share of the lines of a file that a note has; the stamps tell one state of the two from another."""
     try:
         copied, own = (_text_lines(read_plain(Path(path), _LONGEST_COPY)) for path in (file, original))
     except OSError:
-        return False
-    return bool(copied) and 2 * sum(line in own for line in copied) >= len(copied)
+        return 0.0
+    return sum(line in own for line in copied) / len(copied) if copied else 0.0
 
 
 def _text_lines(content: bytes) -> list[bytes]:
