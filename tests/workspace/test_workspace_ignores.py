@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import unicodedata
+from typing import TYPE_CHECKING, Literal
 
 import pathspec
 import pytest
@@ -78,6 +79,7 @@ RULES = "# Entwürfe\ngeheim/\nÜber.md\n"
         RULES.encode("utf-32"),
         RULES.replace("\n", "\r\n").encode("utf-16"),
         RULES.replace("\n", "\r").encode(),
+        RULES.replace("geheim", "\ufeffgeheim").encode(),
     ],
 )
 def test_rules_hold_in_every_unicode_encoding_that_editors_write(tmp_path: Path, content: bytes) -> None:
@@ -88,7 +90,8 @@ def test_rules_hold_in_every_unicode_encoding_that_editors_write(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    "content", [RULES.encode("cp1252"), "секрет/\n".encode("cp1251"), b"geheim/\n\0\0\0", b"\xff\xfeg"]
+    "content",
+    [RULES.encode("cp1252"), "секрет/\n".encode("cp1251"), b"geheim/\n\0\0\0", b"geheim/\0\nb.md\n", b"\xff\xfeg"],
 )
 def test_rules_in_an_unknown_encoding_leave_out_all_notes_and_say_so(tmp_path: Path, content: bytes) -> None:
     lay(tmp_path, ["memory/a.md", "memory/geheim/b.md"], {})
@@ -351,3 +354,32 @@ def test_the_backups_of_logseq_are_no_memory(tmp_path: Path) -> None:
     lay(tmp_path, files, {"logseq/config.edn": "{}"})
     found = agree(Workspace(tmp_path, layout="notes"), files)
     assert found == ["bak/c.md", "journals/2024_03_05.md", "pages/a.md"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "memory"),
+    [
+        ('{:hidden ["/private" "pages/secret.md"]}', ["journals/2024_03_05.md", "pages/a.md"]),
+        ("{:hidden []}", ["journals/2024_03_05.md", "pages/a.md", "pages/secret.md", "private/p.md"]),
+        (
+            '{;; :hidden ["/pages"]\n :x ";" :hidden [ "/journals", "/private" ]}',
+            ["pages/a.md", "pages/secret.md"],
+        ),
+        ('{:hidden ["/"]}', ["journals/2024_03_05.md", "pages/a.md", "pages/secret.md", "private/p.md"]),
+    ],
+)
+def test_what_logseq_hides_is_no_memory(tmp_path: Path, settings: str, memory: list[str]) -> None:
+    files = ["journals/2024_03_05.md", "pages/a.md", "pages/secret.md", "private/p.md"]
+    lay(tmp_path, files, {"logseq/config.edn": settings})
+    assert agree(Workspace(tmp_path, layout="notes"), files) == memory
+
+
+@pytest.mark.parametrize("of_rules", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_names", ["NFC", "NFD"])
+def test_rules_hold_for_names_however_their_accents_are_written(
+    tmp_path: Path, of_rules: Literal["NFC", "NFD"], of_names: Literal["NFC", "NFD"]
+) -> None:
+    one, other = (unicodedata.normalize(of_names, name) for name in ("Über/a.md", "Café/b.md"))
+    rule, excluded = (unicodedata.normalize(of_rules, name) for name in ("Über/\n", "Café/"))
+    lay(tmp_path, [one, other, "c.md"], obsidian(excluded) | {".memoryignore": rule})
+    assert agree(Workspace(tmp_path, layout="notes"), [one, other, "c.md"]) == ["c.md"]
