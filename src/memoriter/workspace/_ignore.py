@@ -66,7 +66,7 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_NO_MARKS = dict.fromkeys((0xFEFF, 0x200B))
+_NO_MARKS: dict[int, None] = dict.fromkeys((0xFEFF, 0x200B))
 """Invisible characters that come into a file where texts are put together."""
 _LEFTOVER = re.compile(
     r"\..*|~\$.*|#.*#|.*~|.*\.(?:swp|swo|swx|tmp|temp|bak|orig|part|crdownload)(?:\.md)?",
