@@ -301,6 +301,10 @@ def gather(
     best_items = _best_items(reader, query, baseline, chosen)
     for row, (best, _) in best_items.items():
         scores[row] = ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best)
+    first = query.text[:1].casefold()  # a file whose name begins with another character needs another name
+    alike = {
+        row: each.path for row, each in chosen.items() if others or each.path.rpartition("/")[2][:1].casefold() == first
+    }
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
@@ -310,7 +314,7 @@ def gather(
         vector_ranking=by_vector,
         best_lines={row: line for row, (_, line) in best_items.items()},
         has_vector=query.vector is not None,
-        named=_named(chosen, query.text, others),
+        named=_named(alike, query.text, others) if alike else frozenset(),
         has_unknown_name=weighted.has_unknown_name,
     )
 
@@ -335,19 +339,13 @@ def weigh_query(reader: Passages, text: str, terms: Sequence[str]) -> tuple[Weig
     return weigh(terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length, forms=forms), frequency
 
 
-def _named(chosen: Mapping[int, ScoringRow], text: str, others: Mapping[str, Sequence[str]]) -> set[int]:
-    """Return the rows of the notes that have the whole query as a name: it asks for just these notes."""
+def _named(paths: Mapping[int, str], text: str, others: Mapping[str, Sequence[str]]) -> set[int]:
+    """Return the rows of the notes, by their paths, that have the whole query as a name: it asks for just these."""
     if len(text) > LONGEST_NAME:
-        return set()
-    files = {row: each.path.rpartition("/")[2].rpartition(".")[0] for row, each in chosen.items()}
-    if not others:  # only a name that begins alike can be the same one
-        first = text[:1].casefold()
-        files = {row: name for row, name in files.items() if name[:1].casefold() == first}
-    if not files:
         return set()
     name = fold_name(text)
     names = {name, *others.get(name, ())}
-    return {row for row, file in files.items() if fold_name(file) in names}
+    return {row for row, path in paths.items() if fold_name(path.rpartition("/")[2].rpartition(".")[0]) in names}
 
 
 def _with_links(

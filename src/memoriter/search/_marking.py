@@ -51,13 +51,7 @@ class Marker:
 
     def _found(self, cleaned: str) -> list[tuple[int, int, str]]:
         """Return the start and the end of each word of the query in a clean text, and its term, in order."""
-        words = list(self._words(cleaned))
-        spaced = [*spaced_words_in(cleaned)]
-        if MAY_BE_SPACED.search(cleaned):
-            spaced += spaced_codes_in(cleaned)
-        return sorted([*words, *(word for word in spaced if word[2] in self.terms)]) if spaced else words
-
-    def _words(self, cleaned: str) -> Iterator[tuple[int, int, str]]:
+        found = list[tuple[int, int, str]]()
         position = 0
         for token in tokenize(cleaned):
             position = cleaned.index(token.text, position)
@@ -65,8 +59,12 @@ class Marker:
             if known is None:
                 known = self._known[token.text] = list(self._in_token(token))
             for start, end, term in known:
-                yield position + start, position + end, term
+                found.append((position + start, position + end, term))
             position += len(token.text)
+        if MAY_BE_SPACED.search(cleaned) or not cleaned.isascii():
+            spaced = (*spaced_codes_in(cleaned), *spaced_words_in(cleaned))
+            found = sorted([*found, *(each for each in spaced if each[2] in self.terms)])
+        return found
 
     def _in_token(self, token: Token) -> Iterator[tuple[int, int, str]]:
         """Yield the start and the end of each word of the query in a token, and its term."""

@@ -360,7 +360,7 @@ def logseq_rules(folder: str) -> Iterator[VaultRules]:
         settings = _EDN_COMMENT.sub(r"\1", read_plain(Path(file), _LONGEST_FILE).decode("utf-8", "replace"))
         hidden = _EDN_HIDDEN.search(settings)
         paths = re.findall(_EDN_STRING, hidden[1]) if hidden else []
-        prefixes = tuple(normalize("NFC", path[1:-1]).lstrip("/").casefold() for path in paths)
+        prefixes = [normalize("NFC", path[1:-1]).lstrip("/").casefold() for path in paths]
         if any(prefixes):
             yield VaultRules("Logseq hides it", tuple(filter(None, prefixes)))
 
@@ -466,12 +466,15 @@ class Rules:
         if self.fault:
             return self
         chain = self.chain
-        for file, rules_of in ((LOGSEQ_FILE, logseq_rules), (OBSIDIAN_FILE, obsidian_rules)):
-            try:
-                chain += tuple([(len(prefix), rules) for rules in rules_of(folder)])
-            except (OSError, TypeError, ValueError, RecursionError) as error:
-                message = f"{getattr(error, 'strerror', None) or 'it is no JSON with valid expressions'}. {_EXCLUDED}"
-                return replace(self, fault=RulesFault("unreadable", message, file))
+        file = LOGSEQ_FILE
+        try:
+            if os.path.basename(folder).lower() == LOGSEQ or os.path.lexists(os.path.join(folder, LOGSEQ_FILE)):
+                chain += tuple([(len(prefix), rules) for rules in logseq_rules(folder)])
+            file = OBSIDIAN_FILE
+            chain += tuple([(len(prefix), rules) for rules in obsidian_rules(folder)])
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            message = f"{getattr(error, 'strerror', None) or 'it is no JSON with valid expressions'}. {_EXCLUDED}"
+            return replace(self, fault=RulesFault("unreadable", message, file))
         try:
             lines = _read_patterns(os.path.join(folder, IGNORE_FILE))
         except OSError as error:
