@@ -21,7 +21,9 @@ from memoriter.types import Filters, SearchArguments
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
+
+    from memoriter.types import SourceKind
 
 DOCS = Path(__file__).parents[1] / "docs"
 VALUES: list[object] = [
@@ -104,6 +106,15 @@ def test_each_argument_of_each_method_is_checked(memory: Memory, method: str, na
         assert name in refused.value.message, value
         assert repr(value) in refused.value.message, value
         assert refused.value.remedy.startswith("Give "), value
+
+
+@pytest.mark.parametrize("sources", [[], (), set()])
+def test_a_search_that_may_look_nowhere_is_refused(memory: Memory, sources: Collection[SourceKind]) -> None:
+    with pytest.raises(UsageError, match="The value of sources is"):
+        memory.search("tea", sources=sources)
+    with pytest.raises(UsageError, match="The value of path is ' ', which is not a path"):
+        memory.search("tea", path=" ")
+    assert memory.search("tea", sources=None, tags=[]).results
 
 
 @pytest.mark.parametrize("method", sorted(set(methods()) - {"close", "stop", "now"}))

@@ -134,7 +134,11 @@ def _are_texts(value: Any) -> bool:
 
 
 def _are_sources(value: Any) -> bool:
-    return _are_texts(value) and not isinstance(value, str) and {*value} <= {"memory", "sessions"}
+    return _are_texts(value) and not isinstance(value, str) and set() < {*value} <= {"memory", "sessions"}
+
+
+def _is_filled(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _has_words(value: object) -> bool:
@@ -179,12 +183,12 @@ _MAY_BE_NONE = frozenset({"expected"})
 FILTERS: dict[str, Rule] = {
     "max_results": _whole(1, 1_000),
     "min_score": ("a number from 0 to 1", _is_share),
-    "sources": ("a list of 'memory' and 'sessions'", _are_sources),
+    "sources": ("a list with 'memory', 'sessions' or both", _are_sources),
     "since": _DAY,
     "until": _DAY,
     "on": _DAY,
     "changed": _FLAG,
-    "path": _TEXT,
+    "path": ("a path", _is_filled),
     "tags": ("a list of tags", _are_texts),
 }
 """The arguments of a search that decide which passages are hits."""

@@ -35,18 +35,31 @@ def fold_letters(cleaned: str) -> str:
     if cleaned.isascii():
         return cleaned.lower()
     split = _OPTIONAL_MARKS.sub("", normalize("NFD", cleaned.casefold()))
-    return _NASAL.sub("\u0902", normalize("NFC", split.translate(_LETTERS)))
+    return simplify(_NASAL.sub("\u0902", normalize("NFC", split.translate(_LETTERS))))
+
+
+def simplify(text: str) -> str:
+    """Return the text with the simplified form of each Chinese character; its length is the same.
+
+    >>> simplify("資料庫")
+    '资料库'
+    """
+    return text.translate(_simplified()) if _HAN.search(text) else text
+
+
+@cache
+def _simplified() -> dict[int, str]:
+    from memoriter.han_variants import SIMPLIFIED, TRADITIONAL
+
+    return str.maketrans(dict(zip(TRADITIONAL, SIMPLIFIED, strict=True)))
 
 
 def clean(text: str) -> str:
     """Return the text in NFKC, without invisible characters, and with plain hyphens, apostrophes and digits."""
     if text.isascii():
         return text
-    normalized = normalize("NFKC", text.replace("´", "'"))
-    if _UNCLEAN.search(normalized) is None:
-        return normalized
-    plain = _OTHER_DIGITS.sub(_plain_digit, _INVISIBLE.sub("", normalized).translate(_PUNCTUATION))
-    return _AM_AND_TONE.sub(r"\2\1", plain)
+    plain = _UNCLEAN.sub(_plain_character, normalize("NFKC", text.replace("´", "'")))
+    return _AM_AND_TONE.sub(r"\2\1", plain) if _AM.search(plain) else plain
 
 
 def clean_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -119,17 +132,11 @@ def _phrase_pattern(phrase: str) -> str:
 
 
 def _phrase_forms(text: str) -> tuple[str, str]:
-    """Return the folded text without emphasis: with its identifiers as they are, and without their separators."""
-    folded = " ".join(fold(text).translate(_NO_EMPHASIS).split())
-    return folded, _join_codes(folded)
+    """Return the folded text without emphasis: with its words as they are, and without the separators in words."""
+    plain = clean(text).translate(_NO_EMPHASIS)
+    return " ".join(join_numbers(fold_letters(plain)).split()), join_words(plain)
 
 
-def _join_codes(folded: str) -> str:
-    return _CODE.sub(lambda match: re.sub("[-_/]", "", match[0]), folded)
-
-
-_CODE = re.compile(r"(?<![\w/-])(?=[a-z_/-]*\d)(?=[\d_/-]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+(?![\w/-])", re.ASCII)
-"""An identifier of letters and numbers, such as `ledg-142`."""
 _NO_EMPHASIS = str.maketrans("", "", "*`")
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaadf"
@@ -137,6 +144,69 @@ _UNSPACED = (
 )
 _SPACED = re.compile(rf"(?![{_UNSPACED}])\w")
 """A letter or digit of a script whose words have spaces between them; Korean particles follow without one."""
+
+
+# Words with separators that people also leave out
+
+
+def join_words(cleaned: str) -> str:
+    """Return clean text folded, with single spaces, and without the separators inside words, identifiers and numbers.
+
+    >>> join_words("Flight LH 454 is in the e-mail, see LEDG-142 and 1,250")
+    'flight lh454 is in the email, see ledg142 and 1250'
+    """
+    joined = SPACED_CODE.sub(_without_gaps, cleaned) if MAY_BE_SPACED.search(cleaned) else cleaned
+    joined = _SPACED_WORD.sub(_without_gaps, joined) if "م" in joined or "ها" in joined else joined
+    folded = join_numbers(fold_letters(_SEPARATED_WORD.sub(_without_separators, joined)))
+    return " ".join(_CODE.sub(_without_separators_of_code, folded).split())
+
+
+def spaced_words_in(cleaned: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the start and the end of each Persian word with a space inside, and the word folded without it.
+
+    >>> [word for *_, word in spaced_words_in("من می خواهم")]
+    ['ميخواهم']
+    """
+    if "م" in cleaned or "ها" in cleaned:
+        for match in _SPACED_WORD.finditer(cleaned):
+            yield *match.span(), fold_letters(_without_gaps(match))
+
+
+def _without_gaps(match: re.Match[str]) -> str:
+    return re.sub(f"[{GAP}]", "", match[0])
+
+
+def _without_separators(match: re.Match[str]) -> str:
+    return re.sub(r"[\W_]", "", match[0]) if JOINABLE.fullmatch(match[0]) else match[0]
+
+
+def _without_separators_of_code(match: re.Match[str]) -> str:
+    return re.sub("[-_/]", "", match[0])
+
+
+_SEPARATED_WORD = re.compile(r"(?<!\w)(?:\w++(?:[.\-/:@#+']++\w++)+|\d++(?:_\d++)+(?!\w))")
+_CODE = re.compile(r"(?<![\w/-])(?=[a-z_/-]*\d)(?=[\d_/-]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+(?![\w/-])", re.ASCII)
+"""An identifier of letters and numbers, such as `ledg-142`."""
+JOINABLE = re.compile(
+    r"[^\W\d_]+(?:-[^\W\d_]+){1,2}|[^\W\d_](?:\.[^\W\d_])+"  # e-mail, U.S.A
+    r"|[oO]'[^\W\d_]+|[^\W\d_]*[aeiou](?<!qu)'[aeiou][^\W\d_]*|[\u0400-\u052f]+'[\u0400-\u052f]+"  # O'Brien, Hawai'i
+    r"|\d+(?:_\d+)+|(?:[\da-fA-F]{2}[:-]){5}[\da-fA-F]{2}|(?:[\da-fA-F]{4}\.){2}[\da-fA-F]{4}"  # 1_000, addresses
+)
+"""A word with separators that people also leave out."""
+GAP = " \u00a0\u202f\u2009-"
+_CODE_GROUP = r"(?:[A-Z]{1,4}|\d{1,8}|[A-Z\d]{2,4})"
+SPACED_CODE = re.compile(
+    rf"(?<![\w-])(?=[A-Z\d{GAP}]{{0,71}}\d)(?=[\d{GAP}]{{0,71}}[A-Z]){_CODE_GROUP}(?:[{GAP}]{_CODE_GROUP}){{1,7}}(?![\w-])"
+    rf"|(?<![\w.,])\d{{1,6}}[{GAP}](?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
+    re.ASCII,
+)
+"""An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit.
+
+Eight groups have 71 characters; to look further ahead would take the square of the time."""
+_SPACED_WORD = re.compile("(?<!\\w)(?:ن?م[یيى] [\u0620-\u06d3]{2,24}|[\u0620-\u06d3]{2,24} ها(?:[یيى]{1,2})?)(?!\\w)")
+"""A Persian verb or plural with a space between its parts, where others write none or a zero-width non-joiner."""
+MAY_BE_SPACED = re.compile(rf"[A-Z\d][{GAP}](?:[A-Z\d]|(?<=\d.)(?:[a-zμµTVAWJN]{{1,3}}(?!\w)|[kMGT]))", re.ASCII)
+"""Most texts have nothing like one, and this is found out faster."""
 
 
 # Texts that contain others
@@ -148,9 +218,9 @@ def contains(text: str, wanted: str) -> bool:
 
 
 def search_forms(text: str) -> tuple[str, str]:
-    """Return the folded text with single spaces: with its numbers as they are, and with one form for each."""
-    plain = " ".join(fold_letters(clean(text)).split())
-    return plain, _join_codes(join_numbers(plain))
+    """Return the folded text with single spaces: as it is, and without the separators in words and numbers."""
+    plain = clean(text)
+    return " ".join(fold_letters(plain).split()), join_words(plain)
 
 
 def find_all(place: int, form: str, wanted: str) -> Iterator[tuple[int, int]]:
@@ -206,12 +276,15 @@ def numbers_in(text: str) -> Iterator[tuple[int, int, str]]:
     >>> [number for *_, number in numbers_in("1,250.50 of DE89 3704 0044 0532 0130 00 on 2024-03-05")]
     ['1250.50', 'de89370400440532013000']
     """
-    position = 0
-    while match := _NUMBER.search(text, position):
-        number = _one_form(match)
-        if number:
-            yield *match.span(), number
-        position = match.end() if number else _end_of_digits(text, match.start())
+    for run in _RUN.finditer(text):
+        position, end = run.span()
+        if _SEPARATED.search(text, position, end) is None:
+            continue
+        while match := _NUMBER.search(text, position, end):
+            number = _one_form(match)
+            if number:
+                yield *match.span(), number
+            position = match.end() if number else _end_of_digits(text, match.start())
 
 
 def _end_of_digits(text: str, start: int) -> int:
@@ -265,7 +338,9 @@ def _is_code(whole: str, groups: list[str]) -> bool:
     return is_mixed and " " not in separators and digits >= _FEWEST_DIGITS_OF_A_CODE and not _ADDRESS.search(whole)
 
 
-_SEPARATED = re.compile(r"\d\)?[ ,.'/()-]{1,2}\d|\+\d")
+_RUN = re.compile(r"[A-Za-z0-9 ,.'/()+_-]{3,}")
+"""The characters of numbers and of what may stand beside them. Most texts of other scripts have few."""
+_SEPARATED = re.compile(r"[\d+](?:(?<=\d)\)?[ ,.'/()-]{1,2}\d|(?<=\+)\d)")
 has_numbers = _SEPARATED.search
 """Returns whether a clean text may have numbers of several groups, as a match or None."""
 _DIGITS = re.compile(r"\d+")
@@ -293,8 +368,12 @@ _NUMBER = re.compile(
 # Characters
 
 
-def _plain_digit(match: re.Match[str]) -> str:
-    return str(unicodedata.digit(match[0]))
+def _plain_character(match: re.Match[str]) -> str:
+    """Return the plain form of a hyphen, an apostrophe or a digit, and nothing for an invisible character."""
+    character = match[0]
+    if character.isdigit():
+        return str(unicodedata.digit(character))
+    return _PUNCTUATION.get(character, "")
 
 
 _HIDDEN = (
@@ -303,16 +382,15 @@ _HIDDEN = (
 )
 _DASHES = "\u058a\u05be\u2010-\u2013\u2212"
 _APOSTROPHES = "\u02b9\u02bb-\u02bd\u02c8\u05f3\u2018-\u201b\u2032\ua78c"
-_INVISIBLE = re.compile(f"[{_HIDDEN}]")
-_OTHER_DIGITS = re.compile(r"[^\D0-9]")
-_UNCLEAN = re.compile(rf"[{_HIDDEN}{_DASHES}{_APOSTROPHES}\u066b\u066c\u0e4d\u0ecd]|[^\D0-9]")
+_UNCLEAN = re.compile(rf"[{_HIDDEN}{_DASHES}{_APOSTROPHES}\u066b\u066c]|[^\D0-9]")
+_AM = re.compile("[\u0e4d\u0ecd]")
 _AM_AND_TONE = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
 """The first half of the vowel am before a tone mark, in Thai and Lao; NFKC puts it behind."""
 _PUNCTUATION = {
-    **dict.fromkeys(map(ord, "\u058a\u05be\u2010\u2011\u2012\u2013\u2212"), "-"),
-    **dict.fromkeys(map(ord, "\u02b9\u02bb\u02bc\u02bd\u02c8\u05f3\u2018\u2019\u201a\u201b\u2032\ua78c"), "'"),
-    0x066B: ".",  # the Arabic decimal point
-    0x066C: ",",  # the Arabic separator of thousands
+    **dict.fromkeys("\u058a\u05be\u2010\u2011\u2012\u2013\u2212", "-"),
+    **dict.fromkeys("\u02b9\u02bb\u02bc\u02bd\u02c8\u05f3\u2018\u2019\u201a\u201b\u2032\ua78c", "'"),
+    "\u066b": ".",  # the Arabic decimal point
+    "\u066c": ",",  # the Arabic separator of thousands
 }
 _OF_WORDS = re.compile(
     "[\u0591-\u085f\u0898-\u10ff\u135d-\u135f\u1700-\u1cff\ua66f-\ua67d\ua800-\uabff\U00010a00-\U0001e94f]"
@@ -329,6 +407,7 @@ _OPTIONAL_MARKS = re.compile(
 """Marks without which a word is still the same one."""
 _NASAL = re.compile("[\u0919\u091e\u0923\u0928\u092e]\u094d(?=[\u0915-\u0939])|\u0901")
 """A nasal before a consonant in Devanagari, which may be written as a dot: हिन्दी, हिंदी."""
+_HAN = re.compile("[\u3400-\u9fff]")
 _LETTERS = str.maketrans(
     {
         # Latin letters that Unicode does not split into a letter and a mark
@@ -342,6 +421,8 @@ _LETTERS = str.maketrans(
         **dict.fromkeys("ةۃہھە", "ه"),
         **dict.fromkeys("کڪ", "ك"),
         "ں": "ن",
+        # Katakana, because many words are written in hiragana as well
+        **{chr(code): chr(code - 0x60) for code in (*range(0x30A1, 0x30F7), 0x30FD, 0x30FE)},
         # Letters that Malayalam and Bengali also write with a virama
         **dict(zip("ൺൻർൽൾൿৎ", ("ണ്", "ന്", "ര്", "ല്", "ള്", "ക്", "ত্"), strict=True)),
     }

@@ -47,6 +47,16 @@ def has_crlf(content: bytes) -> bool:
     return 2 * content.count(b"\r\n") > content.count(b"\n")
 
 
+def has_cr_alone(content: bytes) -> bool:
+    """Return whether the lines of a note end in carriage returns alone, as on old Macs."""
+    return b"\n" not in content and b"\r" in content
+
+
+def with_line_feeds(content: bytes) -> bytes:
+    """Return a note with a line feed for each carriage return if it has nothing else; its length is the same."""
+    return content.replace(b"\r", b"\n") if has_cr_alone(content) else content
+
+
 def bytes_hash(content: bytes) -> str:
     """Return the SHA-256 of bytes in hex."""
     return hashlib.sha256(content).hexdigest()

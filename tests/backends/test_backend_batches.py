@@ -10,6 +10,7 @@ import pytest
 
 from memoriter.embed.remote import _remote
 from memoriter.embed.remote._vendor import PROBE
+from memoriter.embed.remote.batch import _run
 from memory_env import MemoryEnv, codes, paths
 from servers import KEY
 from servers.batches import BATCHES
@@ -144,10 +145,13 @@ class Killed(BaseException):
 
 @pytest.mark.slow
 @pytest.mark.matrix
-@pytest.mark.parametrize("polls", [0, 2])
+@pytest.mark.parametrize(("polls", "jobs"), [(0, 1), (2, 1), (2, 2)])
 def test_a_process_that_ends_in_the_middle_costs_nothing(
-    env: MemoryEnv, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int
+    env: MemoryEnv, server: BatchServer, monkeypatch: pytest.MonkeyPatch, polls: int, jobs: int
 ) -> None:
+    """By default, two jobs are under way at a time."""
+    api = replace(_run._APIS[server.vendor], most_inputs=NOTES // jobs)
+    monkeypatch.setitem(_run._APIS, server.vendor, api)
     env.configure(**settings(server))
     server.runs_after = 5
     left = [polls]
@@ -163,6 +167,7 @@ def test_a_process_that_ends_in_the_middle_costs_nothing(
             env.open().sync()
     for memory in env.opened:
         memory.close()
+    assert len(server.jobs) == jobs
     assert env.open().sync().embedded == NOTES
     assert sent(server) == NOTES
 

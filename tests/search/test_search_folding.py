@@ -80,6 +80,7 @@ OTHERS = {  # another word, which differs only in vowel signs, tones or letters 
     "কাল": "কলা",
     "பால்": "பல்",
     "ไม่": "ไม้",
+    "發生": "發展",
     "ਮੇਲ": "ਮੀਲ",
     "കാല്": "കല്",
     "မာ": "မီ",
@@ -94,6 +95,8 @@ SAME = [
     # Arabic, Persian and Hebrew
     ("مُحَمَّد", "محمد"), ("أحمد", "احمد"), ("إلى", "الي"), ("مدرسة", "مدرسه"), ("کتاب", "كتاب"), ("ســلام", "سلام"),
     ("آسمان", "اسمان"), ("شَلوم", "شلوم"), ("שָׁלוֹם", "שלום"), ("می‌خواهم", "میخواهم"), ("ٱلكتاب", "الكتاب"),
+    # Chinese and Japanese
+    ("資料庫", "资料库"), ("頭髮", "头发"), ("以後", "以后"), ("裡面", "里面"), ("裏面", "里面"), ("著名", "着名"),
     # scripts of India
     ("हिन्दी", "हिंदी"), ("बाज़ार", "बाजार"), ("चाँद", "चांद"), ("ക്ഷൻ", "ക്ഷന്"), ("উৎসব", "উত্সব"),
     # Latin letters
@@ -156,6 +159,57 @@ def test_an_identifier_is_one_word_with_and_without_separators(one: str, other: 
     assert holds_phrase("", "LEDG-142", "142")
     assert contains("LEDG-142", "142")
     assert not holds_phrase("", "LEDG-1421", "LEDG142")
+
+
+KANA = [("ひらがな", "ヒラガナ"), ("らーめん", "ラーメン"), ("ｶﾞｽ", "がす"), ("データ", "でーた")]
+ARTICLES = [
+    ("كتاب", "الكتاب"), ("كتاب", "والكتاب"), ("بالكتاب", "كتاب"), ("للكتاب", "الكتاب"), ("مكتبة", "المكتبة"),
+    ("ספר", "הספר"), ("והספר", "ספר"), ("מחברת", "במחברת"), ("המחברת", "למחברת"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), cases(KANA))
+def test_kana_are_found_in_both_scripts(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        assert holds_phrase("", f"x {written} y", asked)
+        assert contains(f"x {written} y", asked)
+    assert fold(one) == fold(other)
+
+
+@pytest.mark.parametrize(("one", "other"), cases([*KANA, *ARTICLES, ("0x1F", "1f")]))
+def test_kana_articles_and_hexadecimal_numbers_are_other_forms_of_a_word(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        forms = query_forms(asked)
+        written_terms = set(analyse(f"x {written} y"))
+        assert all({term, *forms.get(term, ())} & written_terms for term in query_terms(asked))
+        marker = marker_of(asked)
+        assert marker is not None
+        assert "".join(text for text, marked in marker.parts(f"= {written} =") if marked) == written
+
+
+@pytest.mark.parametrize(("written", "asked"), [("مانيا", "ألمانيا"), ("له", "الله"), ("1f", "f1"), ("ガス", "かす")])
+def test_another_word_is_no_form_of_a_word(written: str, asked: str) -> None:
+    forms = query_forms(asked)
+    assert not {form for term in query_terms(asked) for form in (term, *forms.get(term, ()))} & set(analyse(written))
+
+
+SEPARATED = [
+    ("e-mail", "email"), ("O'Brien", "OBrien"), ("U.S.A", "USA"), ("Hawai'i", "Hawaii"), ("1_000", "1000"),
+    ("می خواهم", "می‌خواهم"), ("نمی دانم", "نمیدانم"), ("کتاب ها", "کتابها"), ("کتاب های", "کتاب‌های"),
+    ("LH 454", "LH454"), ("5 kg", "5kg"), ("SW1A 1AA", "SW1A1AA"), ("AB 12 CDE", "AB12CDE"), ("об'єкт", "обєкт"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), cases(SEPARATED))
+def test_phrases_and_texts_to_forget_hold_for_words_with_and_without_separators(one: str, other: str) -> None:
+    for written, asked in ((one, other), (other, one)):
+        assert holds_phrase("", f"the ({written}), of", asked)
+        assert holds_phrase("", f"the {written} of", f"the {asked} of")
+        assert contains(f"the {written} of", asked)
+        assert not holds_phrase("", f"x{written} of", asked)
+        marker = marker_of(asked)
+        assert marker is not None
+        assert "".join(text for text, marked in marker.parts(f"= {written} =") if marked) == written
 
 
 @pytest.mark.parametrize(("one", "other"), cases([*OTHERS.items(), *DIFFERENT]))

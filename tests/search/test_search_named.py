@@ -40,3 +40,14 @@ def test_other_words_ask_for_no_name(env: MemoryEnv, query: str) -> None:
     found = env.open().search(query, min_score=0.0).hits
     assert all(hit.score < 0.95 for hit in found)
     assert not query.startswith("Heating") or found[0].path == "memory/a.md"
+
+
+@pytest.mark.parametrize("query", ["heronry", "Bird count", "2026 storks"])
+@pytest.mark.parametrize("provider", ["none", "fake"])
+def test_an_alias_and_a_title_are_names_too(env: MemoryEnv, query: str, provider: str) -> None:
+    front = "---\naliases: [Heronry, 2026 storks]\n---\n"
+    env.write("memory/areas/nests.md", f"{front}# Bird count\n\nThere were nine nests in May, and one fell down.\n")
+    for name in ("d", "e"):
+        env.write(f"memory/{name}.md", f"- [[{query}]]: {query}, {query}, {name}\n")
+    env.configure(provider=provider)
+    assert paths(env.open().search(query))[0] == "memory/areas/nests.md"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import unicodedata
+from typing import TYPE_CHECKING, Literal
 
 import pathspec
 import pytest
@@ -78,6 +79,7 @@ RULES = "# Entwürfe\ngeheim/\nÜber.md\n"
         RULES.encode("utf-32"),
         RULES.replace("\n", "\r\n").encode("utf-16"),
         RULES.replace("\n", "\r").encode(),
+        RULES.replace("geheim", "\ufeffgeheim").encode(),
     ],
 )
 def test_rules_hold_in_every_unicode_encoding_that_editors_write(tmp_path: Path, content: bytes) -> None:
@@ -88,7 +90,8 @@ def test_rules_hold_in_every_unicode_encoding_that_editors_write(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    "content", [RULES.encode("cp1252"), "секрет/\n".encode("cp1251"), b"geheim/\n\0\0\0", b"\xff\xfeg"]
+    "content",
+    [RULES.encode("cp1252"), "секрет/\n".encode("cp1251"), b"geheim/\n\0\0\0", b"geheim/\0\nb.md\n", b"\xff\xfeg"],
 )
 def test_rules_in_an_unknown_encoding_leave_out_all_notes_and_say_so(tmp_path: Path, content: bytes) -> None:
     lay(tmp_path, ["memory/a.md", "memory/geheim/b.md"], {})
@@ -272,7 +275,8 @@ COPIES = [
 BY_THEMSELVES = [
     "Conflict.md", "Conflict of interest.md", "Resolving conflicts.md", "Plan (with a conflict).md", "Plan 2025.md",
     "Plan 12.md", "Plan-FINAL.md", "Other (1).md", "Other 2.md", "Other-DESKTOP-AB12CD3.md", "Plan 3.md",
-    "Plan (meeting of 2024-03-05).md", "Plan_conflict.md",
+    "Plan (meeting of 2024-03-05).md", "Plan_conflict.md", "Plan (2).md", "Plan - Copy.md", "Plan copy.md",
+    "Plan-bob.md", "Copy of Other.md", "Hard copy.md",
 ]  # fmt: skip
 
 
@@ -293,6 +297,21 @@ def test_a_note_with_a_similar_name_stays_memory(tmp_path: Path, name: str) -> N
     lay(tmp_path, [], {"memory/Plan.md": NOTE})
     lay(tmp_path, [f"memory/{name}"], {})
     assert agree(Workspace(tmp_path), [f"memory/{name}"]) == sorted([f"memory/{name}", "memory/Plan.md"])
+
+
+FILE_MANAGERS = [
+    "Plan - Copy.md", "Plan - Copy (2).md", "Plan copy.md", "Plan copy 2.md", "Plan (copy).md", "Plan (3rd copy).md",
+    "Copy of Plan.md", "Plan - Kopie.md", "Plan Kopie 2.md", "Plan (another copy).md", "Plan - コピー.md",
+    "Plan のコピー.md", "Plan - 副本 (2).md", "Plan 복사본.md", "Kopie von Plan.md", "Plan — копия.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILE_MANAGERS)
+def test_a_copy_that_says_nothing_of_its_own_is_no_memory(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, [], {"memory/Plan.md": NOTE, f"memory/{name}": NOTE})
+    assert [source.path for source in Workspace(tmp_path).scan().sources] == ["memory/Plan.md"]
+    (tmp_path / "memory" / name).write_text(f"{NOTE}- Coffee at six.\n", encoding="utf-8")
+    assert len(Workspace(tmp_path).scan().sources) == 2
 
 
 ALL = ["Drafts/b.md", "Private.md", "a.md", "logs/Draft 1.md"]
@@ -335,3 +354,32 @@ def test_the_backups_of_logseq_are_no_memory(tmp_path: Path) -> None:
     lay(tmp_path, files, {"logseq/config.edn": "{}"})
     found = agree(Workspace(tmp_path, layout="notes"), files)
     assert found == ["bak/c.md", "journals/2024_03_05.md", "pages/a.md"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "memory"),
+    [
+        ('{:hidden ["/private" "pages/secret.md"]}', ["journals/2024_03_05.md", "pages/a.md"]),
+        ("{:hidden []}", ["journals/2024_03_05.md", "pages/a.md", "pages/secret.md", "private/p.md"]),
+        (
+            '{;; :hidden ["/pages"]\n :x ";" :hidden [ "/journals", "/private" ]}',
+            ["pages/a.md", "pages/secret.md"],
+        ),
+        ('{:hidden ["/"]}', ["journals/2024_03_05.md", "pages/a.md", "pages/secret.md", "private/p.md"]),
+    ],
+)
+def test_what_logseq_hides_is_no_memory(tmp_path: Path, settings: str, memory: list[str]) -> None:
+    files = ["journals/2024_03_05.md", "pages/a.md", "pages/secret.md", "private/p.md"]
+    lay(tmp_path, files, {"logseq/config.edn": settings})
+    assert agree(Workspace(tmp_path, layout="notes"), files) == memory
+
+
+@pytest.mark.parametrize("of_rules", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_names", ["NFC", "NFD"])
+def test_rules_hold_for_names_however_their_accents_are_written(
+    tmp_path: Path, of_rules: Literal["NFC", "NFD"], of_names: Literal["NFC", "NFD"]
+) -> None:
+    one, other = (unicodedata.normalize(of_names, name) for name in ("Über/a.md", "Café/b.md"))
+    rule, excluded = (unicodedata.normalize(of_rules, name) for name in ("Über/\n", "Café/"))
+    lay(tmp_path, [one, other, "c.md"], obsidian(excluded) | {".memoryignore": rule})
+    assert agree(Workspace(tmp_path, layout="notes"), [one, other, "c.md"]) == ["c.md"]

@@ -20,7 +20,7 @@ import memoriter
 from memoriter.errors import PathRefused, WriteConflict, WriteError
 from memoriter.ids import bytes_hash
 from memoriter.workspace import Appended, Workspace, append, lines_of, replace
-from memoriter.workspace._forget import remove_passages
+from memoriter.workspace._forget import blocks_with, remove_passages
 from memoriter.workspace.writing import _folder
 
 SOURCE = str(Path(memoriter.__file__).parents[1])
@@ -400,3 +400,28 @@ def test_a_note_with_a_few_windows_lines_gets_plain_ones(tmp_path: Path) -> None
     workspace = on_windows(tmp_path, b"a\nb\nc\r\n")
     workspace.append("MEMORY.md", "d")
     assert (tmp_path / "MEMORY.md").read_bytes() == b"a\nb\nc\r\nd\n"
+
+
+OLD_MAC = b"# Log\r\r- Tea at five.\r- Coffee at six.\r"
+
+
+def test_a_note_with_the_line_endings_of_old_macs_is_read_cited_and_written_in_lines(tmp_path: Path) -> None:
+    workspace = on_windows(tmp_path, OLD_MAC)
+    assert workspace.read("MEMORY.md", start=3, lines=1).text == "- Tea at five."
+    appended = workspace.remember(
+        "Milk at\nseven.", to="long-term", origin=None, now=datetime(2026, 2, 10, 12, tzinfo=UTC)
+    )
+    assert (appended.start_line, appended.end_line) == (5, 6)
+    written = (tmp_path / "MEMORY.md").read_bytes()
+    assert written.startswith(OLD_MAC)
+    assert written.count(b"\r") == OLD_MAC.count(b"\r") + 2
+    assert b"\n" not in written
+    (block,) = blocks_with(written, "coffee")
+    assert block.start_line == 4
+    assert remove_passages(written, [block]) == written.replace(b"- Coffee at six.\r", b"")
+    text = workspace.read("MEMORY.md").text.replace("Tea", "Juice")
+    workspace.replace("MEMORY.md", text, expected=bytes_hash(written))
+    assert (tmp_path / "MEMORY.md").read_bytes() == written.replace(b"Tea", b"Juice")
+    (tmp_path / "memory" / "open.md").write_bytes(b"one\rtwo")
+    assert append(tmp_path / "memory" / "open.md", "three") == Appended(tmp_path / "memory" / "open.md", 3, 3)
+    assert (tmp_path / "memory" / "open.md").read_bytes() == b"one\rtwo\rthree\r"

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused
-from memoriter.ids import bytes_hash, vector_key
+from memoriter.ids import bytes_hash, vector_key, with_line_feeds
 from memoriter.sync import ChangeSet, Plan, Task, may_change_unseen
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
@@ -89,7 +89,7 @@ class Verifier:
             raw = self.workspace.raw(row.path)
         except PathRefused:
             return None
-        text = raw.content.decode("utf-8", "replace").removeprefix("\ufeff")
+        text = with_line_feeds(raw.content).decode("utf-8", "replace").removeprefix("\ufeff")
         return raw.file, stat, text.split("\n", last)[first - 1 : last]
 
     def is_damaged(self, row: StoredChunk, index: Store) -> bool:

@@ -90,7 +90,10 @@ def search_values(*, on: Days | None = None, **options: Any) -> dict[str, Any]:
     until = options.get("until")
     days = day_range(since, until, on, prefix="--")
     any_day = (since or until or on) is not None and days.first is days.last is None
-    return {**options, "since": ANY if any_day else days.first, "until": days.last}
+    given = {
+        name: value for name, value in options.items() if value != ()
+    }  # an option that may be repeated, and was not
+    return {**given, "since": ANY if any_day else days.first, "until": days.last}
 
 
 def _store_form(context: click.Context, _: click.Parameter, value: str | None) -> str | None:

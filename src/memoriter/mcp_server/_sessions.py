@@ -103,15 +103,14 @@ class SessionLimits:
     def _usual(self, scope: Scope) -> Scope:
         """Return a request as the SDK expects it: clients also end the path with `/` and name types differently."""
         headers = list[tuple[bytes, bytes]]()
-        accepted = False
+        is_post = scope["method"] == "POST"
         for name, value in scope["headers"]:
             if name == b"content-type":
                 kind, separator, rest = value.partition(b";")
                 headers.append((name, kind.lower() + separator + rest))
-            elif name != b"accept" or EVENTS in value.lower():
-                accepted = accepted or name == b"accept"
+            elif name != b"accept" or not is_post:
                 headers.append((name, value))
-        if not accepted and scope["method"] == "POST":
+        if is_post:  # The SDK refuses whoever names one of the two types of an answer, and each is understood.
             headers.append((b"accept", ANY_TYPE))
         # The same scope, in which the server notes the tool for the log.
         scope.update(path=self._path, raw_path=self._path.encode(), headers=headers)

@@ -280,8 +280,10 @@ def gather(
     )
     by_keyword = [row for row, _ in with_words(limit=limit)] if by_keywords else []
     linking = list[int]()
+    others: Mapping[str, Sequence[str]] = {}
     if by_keywords and corpus.has_other_names:
-        weighted, linking = _with_links(reader, query.text, weighted, limit=limit, filters=filters)
+        others = reader.other_names(_phrases(query.text))
+        weighted, linking = _with_links(reader, others, weighted, limit=limit, filters=filters)
     nearest = partial(_nearest, reader, query.vector, baseline, filters=filters)
     by_vector = nearest(limit=limit)
     stored = reader.scoring_rows({row + step for row in (*by_keyword, *linking, *by_vector) for step in (-1, 0, 1)})
@@ -299,8 +301,10 @@ def gather(
     best_items = _best_items(reader, query, baseline, chosen)
     for row, (best, _) in best_items.items():
         scores[row] = ITEM_SHARE * best + (1 - ITEM_SHARE) * scores.get(row, best)
-    first = query.text[:1].casefold()
-    alike = {row: each.path for row, each in chosen.items() if each.path.rpartition("/")[2][:1].casefold() == first}
+    first = query.text[:1].casefold()  # a file whose name begins with another character needs another name
+    alike = {
+        row: each.path for row, each in chosen.items() if others or each.path.rpartition("/")[2][:1].casefold() == first
+    }
     return Candidates(
         scoring_rows=chosen,
         cosines=cosines,
@@ -310,7 +314,7 @@ def gather(
         vector_ranking=by_vector,
         best_lines={row: line for row, (_, line) in best_items.items()},
         has_vector=query.vector is not None,
-        named=_named(alike, query.text) if alike else frozenset(),
+        named=_named(alike, query.text, others) if alike else frozenset(),
         has_unknown_name=weighted.has_unknown_name,
     )
 
@@ -335,38 +339,53 @@ def weigh_query(reader: Passages, text: str, terms: Sequence[str]) -> tuple[Weig
     return weigh(terms, frequency, chunks=corpus.chunks, mean_length=corpus.mean_length, forms=forms), frequency
 
 
-def _named(paths: Mapping[int, str], text: str) -> set[int]:
-    """Return the rows of the notes, by their paths, whose name is the whole query: it asks for just this note."""
+def _named(paths: Mapping[int, str], text: str, others: Mapping[str, Sequence[str]]) -> set[int]:
+    """Return the rows of the notes, by their paths, that have the whole query as a name: it asks for just these."""
     if len(text) > LONGEST_NAME:
         return set()
     name = fold_name(text)
-    return {row for row, path in paths.items() if fold_name(path.rpartition("/")[2].rpartition(".")[0]) == name}
+    names = {name, *others.get(name, ())}
+    return {row for row, path in paths.items() if fold_name(path.rpartition("/")[2].rpartition(".")[0]) in names}
 
 
 def _with_links(
-    reader: Passages, text: str, weighted: WeightedTerms, *, limit: int, filters: Filters
+    reader: Passages,
+    others: Mapping[str, Sequence[str]],
+    weighted: WeightedTerms,
+    *,
+    limit: int,
+    filters: Filters,
 ) -> tuple[WeightedTerms, list[int]]:
     """Return the terms with the links that stand for some of them, and the rows of the chunks that link so."""
-    if not (links := _links(reader, text, weighted)):
+    if not (links := _links(others, weighted)):
         return weighted, []
     hits = reader.keyword_search(list(links), limit=limit, filters=filters, frequency=None, weights=None)
     needles = tuple((needle(link), places) for link, places in links.items())
     return replace(weighted, links=(*weighted.links, *needles)), [row for row, _ in hits]
 
 
-def _links(reader: Passages, text: str, weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
-    """Return the terms of links by other names to a note that the query names, with the positions of that name's terms.
+def _phrases(text: str) -> set[str]:
+    """Return the runs of words of a query that may be the name of a note.
 
     Names are resolved at every search, so that a changed alias takes effect although the linking notes are unchanged.
     """
     words = fold_name(text).split()[:MAX_NAME_WORDS]
     ends = range(1, MOST_WORDS_OF_A_NAME + 1)
-    phrases = {" ".join(words[at : at + length]) for at in range(len(words)) for length in ends}
+    return {" ".join(words[at : at + length]) for at in range(len(words)) for length in ends}
+
+
+def _links(others: Mapping[str, Sequence[str]], weighted: WeightedTerms) -> dict[str, tuple[int, ...]]:
+    """Return the terms of links by other names to a note that the query names, with the positions of that name's terms.
+
+    Args:
+        others: the other names of each note that the query names, by the name in the query.
+        weighted: the terms of the query.
+    """
     positions: dict[str, set[int]] = {}
-    for name, others in reader.other_names(phrases).items():
+    for name, names in others.items():
         own = set(query_terms(name))
         places = {place for place, term in enumerate(weighted.terms) if term in own}
-        for other in others:
+        for other in names:
             positions.setdefault(link_term(other), set()).update(places)
     return {link: tuple(sorted(places)) for link, places in positions.items() if places}
 

@@ -34,7 +34,9 @@ _ENGLISH = re.compile(
 )
 _MONTH_HINTS = tuple(name[:3] for name in _MONTHS)
 """The beginning of every English month. A text without any of them, in any case, contains no English month."""
+_WORD = re.compile("[a-z]+")
 _ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d{2})-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-2]\d|3[01]))?(?![\d-])")
+_EASTERN_MONTH = re.compile(r"\d\s*[月월]")
 _EASTERN = re.compile(
     r"(?:(?P<year>(?:19|20)\d{2})\s*[年년]\s*)?(?<!\d)(?P<month>1[0-2]|0?[1-9])\s*[月월](?!\w{0,4}요일)"
 )
@@ -74,13 +76,14 @@ _Mention = tuple[tuple[int, int], list[str]]
 
 
 def _named_months(text: str) -> list[_Mention]:
-    has_hint = any(map(text.lower().__contains__, _MONTH_HINTS))
+    lower = text.lower()
+    has_hint = any(map(lower.__contains__, _MONTH_HINTS)) and not _MONTH_NUMBERS.keys().isdisjoint(_WORD.findall(lower))
     english = [
         (match.span("name"), _month_terms(match["year"], _MONTH_NUMBERS[match["name"].lower()]))
         for match in (_ENGLISH.finditer(text) if has_hint else ())
         if _is_month(match)
     ]
-    if "月" not in text and "월" not in text:
+    if _EASTERN_MONTH.search(text) is None:
         return english
     return english + [
         (match.span(), _month_terms(match["year"], int(match["month"]))) for match in _EASTERN.finditer(text)

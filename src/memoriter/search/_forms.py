@@ -17,7 +17,7 @@ from operator import attrgetter
 from threading import local
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.folding import clean, fold_letters
+from memoriter.folding import clean, fold_letters, spaced_words_in
 from memoriter.search._terms import parts_of, term_of, terms_of, tokenize
 
 if TYPE_CHECKING:
@@ -37,9 +37,30 @@ _CODES = re.compile(r"\w[-'.:_]\w|(?<!\w)\w{1,8} \d|\d\w* \w{1,4}(?!\w)")
 may_have_codes = _CODES.search
 """Returns whether a query may have words that notes write with other separators, or without, as a match or None."""
 _CODE_GROUP = re.compile("[a-z]{1,4}|[0-9]{1,16}|[a-z0-9]{2,4}")
+_HEXADECIMAL = re.compile("0x[0-9a-f]{2,16}|(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{2,16}")
+_KANA = re.compile("[\u3041-\u30fe]")
+_HIRAGANA = re.compile("(?=.*[\u3041-\u3096])[\u3041-\u3096\u309d\u309e\u30fc]+")
+_KATAKANA = re.compile("(?=.*[\u30a1-\u30f6])[\u30a1-\u30f6\u30fd\u30fe\u30fc]+")
+_TO_KATAKANA = {code: code + 0x60 for code in (*range(0x3041, 0x3097), 0x309D, 0x309E)}
+_TO_HIRAGANA = {katakana: hiragana for hiragana, katakana in _TO_KATAKANA.items()}
+_WITH_ARTICLE = re.compile(
+    "[وف]?(?:[بك]?ال|لل)(?P<arabic>[\u0620-\u064a]{3,})|(?:ו|ש|כש)?ה(?P<hebrew>[\u05d0-\u05ea]{3,})"
+)
+"""A word with an article, and perhaps with another word before it."""
+_WITH_PREPOSITION = re.compile("[ובלשכ]([\u05d0-\u05ea]{4,})")
+"""A Hebrew word that may have another word before it. מ is left out: too many nouns begin with it."""
+_PREFIXES = {
+    "arabic": ("ال", "وال", "فال", "بال", "كال", "لل", "و", "ب", "ل"),
+    "hebrew": ("ה", "וה", "שה", "כשה", "ו", "ב", "ל", "מ", "ש", "כ", "וב", "ול", "ומ"),
+}
+"""The article, conjunctions and prepositions that are written as one with the word after them."""
+_BARE = {"arabic": re.compile("[\u0620-\u064a]{3,}"), "hebrew": re.compile("[\u05d0-\u05ea]{3,}")}
+_HAMZA = re.compile("[وفبكل]?[أإآ]")
+"""The beginning of a word whose alef is its own."""
 _MOST_GROUPS = 6
 """The most groups of an identifier with spaces between them."""
 _MIXED = re.compile("(?=[a-z]*[0-9])(?=[0-9]*[a-z])")
+_FOLDED = attrgetter("folded")
 _FIRST_TOKENS = 100
 """Tokens of a text that tell its language."""
 _MOST_LANGUAGES = 3
@@ -71,7 +92,7 @@ def terms_and_forms(text: str, otherwise: Sequence[str] = ()) -> tuple[list[str]
 
 
 def _languages_of(tokens: Sequence[Token]) -> tuple[str, ...]:
-    found = filter(None, map(_function_words().get, map(attrgetter("folded"), tokens[:_FIRST_TOKENS])))
+    found = filter(None, map(_function_words().get, map(_FOLDED, tokens[:_FIRST_TOKENS])))
     counts = Counter(chain.from_iterable(found))
     most = max(counts.values(), default=0)
     languages = tuple(sorted(language for language, count in counts.items() if count == most))
@@ -88,15 +109,42 @@ def _forms_of(token: str, languages: tuple[str, ...]) -> tuple[str, ...]:
 
 def query_forms(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the forms of the words of a query that notes may contain instead, by the term of the word."""
-    tokens = tokenize(clean(text))
+    cleaned = clean(text)
+    tokens = tokenize(cleaned)
     words = (word for token in tokens for word in _parts(token.text))
     forms = {term_of(word): _possible_forms(word) for word in words}
-    for token in tokens:
-        if token.parts:
-            forms[token.terms[0]] = (*forms.get(token.terms[0], ()), *token.parts)
-    for term, code in _codes_in(tokens):
-        forms[term] = (*forms.get(term, ()), code)
+    others = [(token.terms[0], part) for token in tokens for part in token.parts]
+    others += [*_codes_in(tokens), *_spaced_in(cleaned), *_in_other_scripts(tokens), *_hexadecimal(tokens)]
+    for term, other in others:
+        forms[term] = (*forms.get(term, ()), other)
     return {term: each for term, each in forms.items() if each}
+
+
+def _spaced_in(cleaned: str) -> Iterator[tuple[str, str]]:
+    """Yield the term of each part of a Persian word with a space inside, and the term of the whole word."""
+    for start, end, whole in spaced_words_in(cleaned):
+        yield from ((token.terms[0], whole) for token in tokenize(cleaned[start:end]) if token.terms)
+
+
+def _in_other_scripts(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    """Yield the terms in hiragana or katakana, each with the same sounds in the other script."""
+    for token in tokens:
+        if _KANA.search(token.text):
+            for term in token.terms:
+                if _HIRAGANA.fullmatch(term):
+                    yield term, term.translate(_TO_KATAKANA)
+                elif _KATAKANA.fullmatch(term):
+                    yield term, term.translate(_TO_HIRAGANA)
+
+
+def _hexadecimal(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    """Yield the terms that are hexadecimal numbers, each with or without `0x`."""
+    for token in tokens:
+        if _HEXADECIMAL.fullmatch(token.folded):
+            yield (
+                token.folded,
+                token.folded.removeprefix("0x") if token.folded.startswith("0x") else f"0x{token.folded}",
+            )
 
 
 def _codes_in(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
@@ -148,11 +196,25 @@ def _possible_forms(word: str) -> tuple[str, ...]:
     folded = fold_letters(word)
     languages = (each for each, script in STEMMED.items() if _SCRIPTS[script].match(folded) and _has_stemmer(each))
     forms = [_form(word, language) for language in languages]
+    forms += _with_prefixes(word, folded)
     if _TWO_LETTERS.search(folded):
         forms.append(FORM + folded)
     if (spelled := word.translate(_SPELLED)) != word:
         forms.append(term_of(spelled))
     return tuple(dict.fromkeys(forms))
+
+
+def _with_prefixes(word: str, folded: str) -> list[str]:
+    """Return an Arabic or Hebrew word without its article, and with what notes may write before it."""
+    script = next((script for script, bare in _BARE.items() if bare.fullmatch(folded)), None)
+    if script is None:
+        return []
+    with_article = None if _HAMZA.match(word) else _WITH_ARTICLE.fullmatch(folded)
+    stem = with_article[script] if with_article else folded
+    forms = [stem, *(prefix + stem for prefix in _PREFIXES[script])]
+    if with_preposition := _WITH_PREPOSITION.fullmatch(stem):
+        forms += [with_preposition[1], f"ה{with_preposition[1]}"]
+    return [form for form in forms if form != folded]
 
 
 @lru_cache(maxsize=65_536)

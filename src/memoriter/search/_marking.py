@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from memoriter.folding import clean, clean_with_places
+from memoriter.folding import MAY_BE_SPACED, clean, clean_with_places, spaced_words_in
 from memoriter.search._forms import query_forms
-from memoriter.search._terms import pieces_of, query_terms, tokenize
+from memoriter.search._terms import pieces_of, query_terms, spaced_codes_in, tokenize
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class Marker:
         """Return the terms of the different words of the query that a text contains."""
         return frozenset(term for *_, term in self._found(clean(text)))
 
-    def _found(self, cleaned: str) -> Iterator[tuple[int, int, str]]:
+    def _found(self, cleaned: str) -> list[tuple[int, int, str]]:
+        """Return the start and the end of each word of the query in a clean text, and its term, in order."""
+        found = list[tuple[int, int, str]]()
         position = 0
         for token in tokenize(cleaned):
             position = cleaned.index(token.text, position)
@@ -57,8 +59,12 @@ class Marker:
             if known is None:
                 known = self._known[token.text] = list(self._in_token(token))
             for start, end, term in known:
-                yield position + start, position + end, term
+                found.append((position + start, position + end, term))
             position += len(token.text)
+        if MAY_BE_SPACED.search(cleaned) or not cleaned.isascii():
+            spaced = (*spaced_codes_in(cleaned), *spaced_words_in(cleaned))
+            found = sorted([*found, *(each for each in spaced if each[2] in self.terms)])
+        return found
 
     def _in_token(self, token: Token) -> Iterator[tuple[int, int, str]]:
         """Yield the start and the end of each word of the query in a token, and its term."""

@@ -22,17 +22,32 @@ from bisect import bisect_right
 from collections import Counter
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
+from operator import add
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from memoriter.folding import LATIN_MARKS, clean, compile_words, fold_letters, fold_name, has_numbers, numbers_in
+from memoriter.folding import (
+    GAP,
+    JOINABLE,
+    LATIN_MARKS,
+    MAY_BE_SPACED,
+    SPACED_CODE,
+    clean,
+    compile_words,
+    fold_letters,
+    fold_name,
+    has_numbers,
+    numbers_in,
+    simplify,
+    spaced_words_in,
+)
 from memoriter.ids import normalize
 from memoriter.search._dates import extract_months, terms_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-ANALYSIS = 4
+ANALYSIS = 5
 """Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
 
 Older indexes are then rebuilt.
@@ -45,39 +60,24 @@ _SYLLABIC = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u
 """Thai, Lao, Burmese, Khmer, and the scripts of their neighbours, which put no spaces between words either."""
 _WORD = rf"(?:(?![{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_SYLLABIC}])[\w{LATIN_MARKS}])"
 _TOKEN = (
-    rf"(?P<cjk>[{_HAN}{_HIRAGANA}]+|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|"
+    rf"(?P<cjk>[{_HAN}{_HIRAGANA}][{_HAN}{_HIRAGANA}\u30fc]*|[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)|"
     rf"(?P<syllabic>(?:(?=[{_SYLLABIC}])\w)+)|"
     rf"(?P<word>{_WORD}+(?:[.\-/:@#+']+{_WORD}+)*)"
 )
 _UNSPACED = f"[{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_SYLLABIC}]"
 _ASCII_TOKEN = re.compile(r"\w+(?:[.\-/:@#+']+\w+)*", re.ASCII)
+_CODE_GROUPS = re.compile(f"[^{GAP}]+")
 _PARTS = re.compile(r"[._\-/:@#+']+")
 _PART = re.compile(r"[^._\-/:@#+']+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _POSSESSIVE = re.compile(r"'s$", re.IGNORECASE)
-_IDEOGRAPH = f"[{_HAN}]"
+_FIRST_KANA = "\u3041"
+_LAST_KANA = "\u31ff"
+"""Of the characters of a run, all others are ideographs."""
 _HIRAGANA_ONLY = re.compile(f"[{_HIRAGANA}]+")
 _STEMMABLE = re.compile(r"[a-z]{3,}\Z")
 _CODE = re.compile(r"(?=\D*\d)(?=[^a-z]*[a-z])[a-z\d]+(?:[-_/]+[a-z\d]+)+", re.IGNORECASE)
 """An identifier of letters and numbers, which people also write without its separators."""
-_JOINABLE = re.compile(
-    r"[^\W\d_]+(?:-[^\W\d_]+){1,2}|[^\W\d_](?:\.[^\W\d_])+"  # e-mail, U.S.A
-    r"|[oO]'[^\W\d_]+|[^\W\d_]*[aeiou](?<!qu)'[aeiou][^\W\d_]*|[\u0400-\u052f]+'[\u0400-\u052f]+"  # O'Brien, Hawai'i
-    r"|\d+(?:_\d+)+|(?:[\da-fA-F]{2}[:-]){5}[\da-fA-F]{2}|(?:[\da-fA-F]{4}\.){2}[\da-fA-F]{4}"  # 1_000, addresses
-)
-"""A word with separators that people also leave out."""
-_GAP = " \u00a0\u202f\u2009-"
-_CODE_GROUP = r"(?:[A-Z]{1,4}|\d{1,8}|[A-Z\d]{2,4})"
-_SPACED_CODE = re.compile(
-    rf"(?<![\w-])(?=[A-Z\d{_GAP}]{{0,71}}\d)(?=[\d{_GAP}]{{0,71}}[A-Z]){_CODE_GROUP}(?:[{_GAP}]{_CODE_GROUP}){{1,7}}(?![\w-])"
-    rf"|(?<![\w.,])\d{{1,6}}[{_GAP}](?:[kmcμnµ]?[gmlsVAWJN]|[kMGT]i?[Bb]|[kMG]?Hz|kWh|mAh|min|px|pt)(?!\w)",
-    re.ASCII,
-)
-"""An identifier in groups, such as `LH 454` and `AB 12 CDE`, and a number with its unit.
-
-Eight groups have 71 characters; to look further ahead would take the square of the time."""
-_MAY_BE_SPACED = re.compile(rf"[A-Z\d][{_GAP}][A-Z\d]|\d[{_GAP}][a-zμµTVAWJN]{{1,3}}(?!\w)|\d[{_GAP}][kMGT]", re.ASCII)
-"""Most texts have nothing like one, and this is found out faster."""
 _SYLLABLE = "[\\w--\\p{M}](?:\\p{M}|(?<=[\u1039\u17d2\u1a60])\\w)*"
 """A letter with its marks, and in Burmese, Khmer and Tai Tham the letters below it; a pattern of `regex`."""
 
@@ -109,8 +109,9 @@ def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     """Return the terms of a text with these tokens, in order and with repetitions."""
     own = [term for token in tokens for term in token.terms]
     parts = [part for token in tokens if token.parts for part in token.parts]
-    codes = spaced_codes(text) if _MAY_BE_SPACED.search(text) else ()
-    return [*own, *parts, *codes, *terms_of_text(text)]
+    codes = spaced_codes(text) if MAY_BE_SPACED.search(text) else ()
+    words = [word for *_, word in spaced_words_in(text)]
+    return [*own, *parts, *codes, *words, *terms_of_text(text)]
 
 
 def spaced_codes(text: str) -> list[str]:
@@ -119,12 +120,18 @@ def spaced_codes(text: str) -> list[str]:
     >>> spaced_codes("Flight LH 454, 5 kg of luggage")
     ['lh454', '5kg']
     """
-    codes = list[str]()
-    for match in _SPACED_CODE.finditer(text):
-        groups = re.split(f"[{_GAP}]", match[0].lower())
-        pairs = [first + second for first, second in pairwise(groups) if first.isalpha() != second.isalpha()]
-        codes += pairs if len(groups) == len(pairs) + 1 == 2 else [*pairs, "".join(groups)]
-    return codes
+    return [code for *_, code in spaced_codes_in(text)]
+
+
+def spaced_codes_in(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the start and the end of each of the `spaced_codes` of a text, and the identifier."""
+    for match in SPACED_CODE.finditer(text):
+        groups = list(_CODE_GROUPS.finditer(text, *match.span()))
+        for first, second in pairwise(groups):
+            if first[0].isalpha() != second[0].isalpha():
+                yield first.start(), second.end(), (first[0] + second[0]).lower()
+        if len(groups) > 2 or groups[0][0].isalpha() == groups[1][0].isalpha():
+            yield *match.span(), "".join(group[0] for group in groups).lower()
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -196,18 +203,28 @@ _IN_NUMBERS = re.compile("[,.']")
 def _words(text: str) -> list[Token]:
     if text.isascii():
         return list(map(_word_token, _ASCII_TOKEN.findall(text)))
-    matches = compile_words(_TOKEN, text).finditer(text)
-    return [_TOKENS[cast("str", match.lastgroup)](match[0]) for match in matches]
+    simplified = simplify(text)
+    return [
+        _cjk_token(match[0], simplified[match.start() : match.end()])
+        if match.lastgroup == "cjk"
+        else _TOKENS[cast("str", match.lastgroup)](match[0])
+        for match in compile_words(_TOKEN, text).finditer(text)
+    ]
 
 
 def _bigrams(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+    return list(map(add, run, run[1:])) or [run]
 
 
-def _cjk_token(run: str) -> Token:
-    """Return a run of ideographs or kana with its terms. In NFKC, it is folded already, as Hangul is."""
-    terms = _bigrams(run)
-    return Token(run, run, terms + _compiled(_IDEOGRAPH).findall(run) if len(run) > 1 else terms)
+def _cjk_token(run: str, folded: str) -> Token:
+    """Return a run of ideographs or kana with its terms.
+
+    Katakana stays, because a word of it is seldom a particle, as one of hiragana often is; see `query_forms`.
+    """
+    terms = _bigrams(folded)
+    if len(folded) > 1:
+        terms += [character for character in folded if not _FIRST_KANA <= character <= _LAST_KANA]
+    return Token(run, folded, terms)
 
 
 def _hangul_stem(word: str) -> str:
@@ -245,17 +262,16 @@ def _syllables() -> Any:
 @lru_cache(maxsize=65_536)
 def _word_token(token: str) -> Token:
     joined = _POSSESSIVE.sub("", token)
-    parts = (term_of("".join(parts_of(joined))),) if _JOINABLE.fullmatch(joined) else ()
+    parts = (term_of("".join(parts_of(joined))),) if JOINABLE.fullmatch(joined) else ()
     return Token(token, fold_letters(token), _word_terms(token), parts)
 
 
 _TOKENS: dict[str, Callable[[str], Token]] = {
-    "cjk": _cjk_token,
     "hangul": _hangul_token,
     "syllabic": _syllabic_token,
     "word": _word_token,
 }
-"""What makes a token of each group of `_TOKEN`."""
+"""What makes a token of each other group of `_TOKEN`."""
 
 
 def _word_terms(token: str) -> tuple[str, ...]:
@@ -291,10 +307,11 @@ def pieces_of(token: Token) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), term_of(match[0])
         return
     is_syllabic = _compiled(f"[{_SYLLABIC}]").match(text) is not None
+    folded = fold_letters if is_syllabic else simplify
     starts = [match.start() for match in _syllables().finditer(text)] if is_syllabic else range(len(text))
     ends = [*starts, len(text)][2:] or [len(text)]
     for start, end in zip(starts, ends, strict=False):
-        yield start, end, fold_letters(text[start:end])
+        yield start, end, folded(text[start:end])
 
 
 def _split_part(part: str) -> list[str]:
@@ -452,14 +469,14 @@ _KOREAN = """
 """
 _CHINESE = """
 的 了 是 在 我 你 他 她 它 们 和 与 或 也 都 就 还 又 吗 呢 吧 啊 呀 哪 谁 几 我们 你们 他们 什么 甚么 怎么
-怎样 如何 为什 为何 么时 么样 哪个 哪里 哪儿 哪些 哪一 多少 时候 什麼 怎麼 為什 哪裡 多久 这个 那个 这些
+怎样 如何 为什 为何 么时 么样 哪个 哪里 哪儿 哪些 哪一 多少 时候 多久 这个 那个 这些
 那些 是什 是谁 是多 是哪 在哪 有什 是不 不是 请问 一下 个什 了什
 """
 _JAPANESE = """
 は が を に で と も の へ や か ね よ な です ます した まし でし たか すか しょ うか ょう どこ なに 何を
-何が 何で いつ だれ 誰が 誰と どれ どの どう どん なぜ って った てい いる ある あり りま ませ こと もの
+何が 何で いつ だれ 谁が 谁と どれ どの どう どん なぜ って った てい いる ある あり りま ませ こと もの
 ので から まで より ため して する され れた れる たっ だっ っけ たち この その あの これ それ あれ 私の
-私は 何だ 何時 なん んな んで んだ いく くら らで なっ のか たの るの 教え えて てく くだ ださ さい
+私は 何だ 何时 なん んな んで んだ いく くら らで なっ のか たの るの 教え えて てく くだ ださ さい
 """
 _KOREAN_ENDINGS = """
 은 는 이 가 을 를 의 에 와 과 도 로 만 에서 에게 한테 께서 으로 까지 부터 보다 처럼 이나 이랑 랑 하고 마다
@@ -492,6 +509,7 @@ _COMMON_CHINESE = """
 知道 觉得 时候 问题 东西 地方 自己 大家 已经 因为 所以 如果 但是
 """
 
+# The words of Chinese and Japanese are in the simplified characters that terms have.
 STOP_TERMS: frozenset[str] = frozenset(
     word
     for words in (_ENGLISH, _SPANISH, _FRENCH, _GERMAN, _PORTUGUESE, _KOREAN, _CHINESE, _JAPANESE)

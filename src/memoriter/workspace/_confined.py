@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteError, sentence
-from memoriter.ids import normalize
+from memoriter.ids import normalize, with_line_feeds
 from memoriter.plain_file import BY_DESCRIPTOR
 from memoriter.types import Source
 from memoriter.values import dataclass
@@ -233,5 +233,5 @@ def is_utf8(content: bytes) -> bool:
 
 
 def decode(content: bytes) -> str:
-    """Return bytes as text, without a byte order mark and with U+FFFD for bytes that are not UTF-8."""
-    return content.decode("utf-8", "replace").removeprefix("\ufeff")
+    """Return a note as text, without a byte order mark and with U+FFFD for bytes that are not UTF-8."""
+    return with_line_feeds(content).decode("utf-8", "replace").removeprefix("\ufeff")

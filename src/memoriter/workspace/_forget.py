@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.folding import contains, find_all, search_forms
-from memoriter.ids import bytes_hash, has_crlf
+from memoriter.ids import bytes_hash, has_cr_alone, has_crlf, with_line_feeds
 from memoriter.values import dataclass
 from memoriter.workspace.chunking import scan_closed_blocks, subtree_ends
 from memoriter.workspace.untrusted import authors_of
@@ -90,7 +90,7 @@ def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes
     else, marks are written around it.
     """
     gone = {line for passage in passages for line in range(passage.start_line, passage.end_line + 1)}
-    rows = [row for number, row in enumerate(_LINE.findall(content), 1) if number not in gone]
+    rows = [row for number, row in enumerate(_LINE.findall(with_line_feeds(content)), 1) if number not in gone]
     authors = [author for number, author in enumerate(authors_of(_decode_lines(content)), 1) if number not in gone]
     for _ in range(_PASSES):
         now = authors_of(_decode_lines(b"".join(rows)))
@@ -98,7 +98,8 @@ def remove_passages(content: bytes, passages: Iterable[RemovedPassage]) -> bytes
         if not any(wrong):
             break
         rows, authors = _with_marks(rows, authors, wrong, b"\r\n" if has_crlf(content) else b"\n")
-    return b"".join(rows)
+    left = b"".join(rows)
+    return left.replace(b"\n", b"\r") if has_cr_alone(content) else left
 
 
 def apply_removal(removal: Removal, workspace: Workspace) -> None:
@@ -145,9 +146,10 @@ _TABLE = re.compile(r"[ \t]*\|")
 
 
 def _decode_lines(content: bytes) -> list[str]:
-    """Return the lines without their ends; only a line feed ends a line, and invalid bytes become U+FFFD."""
+    """Return the lines without their ends, as they are cited; invalid bytes become U+FFFD."""
     return [
-        line.rstrip(b"\r\n").decode("utf-8", "replace") for line in _LINE.findall(content.removeprefix(b"\xef\xbb\xbf"))
+        line.rstrip(b"\r\n").decode("utf-8", "replace")
+        for line in _LINE.findall(with_line_feeds(content).removeprefix(b"\xef\xbb\xbf"))
     ]
 
 

@@ -25,6 +25,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
+from memoriter.ids import normalize
 from memoriter.layout import TOOL_FOLDERS, VAULT
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
@@ -49,7 +50,9 @@ _CLASSES = {
     "xdigit": "0-9a-fA-F",
 }
 IGNORE_FILE = ".memoryignore"
-RULES_NAMES = frozenset({IGNORE_FILE, VAULT})
+LOGSEQ = "logseq"
+"""Folder with the settings and backups of Logseq."""
+RULES_NAMES = frozenset({IGNORE_FILE, VAULT, LOGSEQ})
 """Names of the entries of a folder that may give it rules."""
 IGNORED = "a .memoryignore file leaves it out"
 MOST_PATTERNS = 1_000
@@ -63,6 +66,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_NO_MARKS: dict[int, None] = dict.fromkeys((0xFEFF, 0x200B))
+"""Invisible characters that come into a file where texts are put together."""
 _LEFTOVER = re.compile(
     r"\..*|~\$.*|#.*#|.*~|.*\.(?:swp|swo|swx|tmp|temp|bak|orig|part|crdownload)(?:\.md)?",
     re.DOTALL,
@@ -83,18 +88,26 @@ _SYNC_COPY = re.compile(
     re.IGNORECASE,
 )
 COPY_NAME = re.compile(
-    r"(?P<stem>.+?)(?: \(\d{1,3}\)"  # Google Drive
-    r"|-(?:DESKTOP|LAPTOP|WIN|PC|SURFACE)-[A-Z0-9]{3,15}(?:-\d)?"  # OneDrive, after the name of a computer
+    r"(?P<prefix>(?i:copy of|kopie von|copie de|copia de|copia di|cópia de) )?(?P<stem>.+?)(?(prefix)|(?:"
+    r"-(?:DESKTOP|LAPTOP|WIN|PC|SURFACE)-[A-Z0-9]{3,15}(?:-\d)?"  # OneDrive, after the name of a computer
     r"|-[A-Z0-9]{1,12}-(?:PC|LAPTOP|THINKPAD|NOTEBOOK|SURFACE|XPS)(?:-\d)?"
     r"|-[\w-]{0,20}(?:MacBook|iMac|Mac-mini)[\w-]{0,20}"
+    r"|(?P<copied> (?:[-–—] |\((?:another |\d{1,2}(?:st|nd|rd|th) )?)?"  # Windows, macOS, GNOME
+    r"(?i:copy|kopie|copie|copia|cópia|kopia|kopi|копия|のコピー|コピー|的?副本|복사본)(?: ?\(?\d{1,3}\)?)?\)?)"
     r"|(?P<similar> [2-9]"  # iCloud
+    r"| \(\d{1,3}\)"  # Google Drive, browsers
     r"| \([^()]{0,80}\d{4}-\d\d-\d\d[^()]{0,40}\)"  # Proton Drive, and conflicts in any language
-    r"|[._]conflict\d{0,3}))(?P<suffix>\.\w+)"
+    r"|[._]conflict\d{0,3})))(?P<suffix>\.\w+)"
 )
-"""Names that only the note next to them makes copies; `similar` ones also need half of its lines."""
+"""Names that only the note next to them makes copies.
+
+`similar` ones also have half of its lines, and people's own (`prefix`, `copied`) have no other lines.
+"""
 _LONGEST_COPY = 1 << 20
-LOGSEQ = "logseq"
-"""Folder with the settings and backups of Logseq."""
+LOGSEQ_FILE = f"{LOGSEQ}/config.edn"
+_EDN_STRING = r'"(?:\\.|[^"\\])*+"'
+_EDN_COMMENT = re.compile(rf"({_EDN_STRING})|;[^\n]*")
+_EDN_HIDDEN = re.compile(rf":hidden\s*\[((?:[\s,]|{_EDN_STRING})*+)\]")
 OBSIDIAN_FILE = f"{VAULT}/app.json"
 _LONGEST_FILE = 1 << 20
 _SECONDS = 0.05
@@ -277,13 +290,14 @@ def built_in_exclusion(name: str, *, folder: bool) -> str | None:
 
 def sync_copy_of(original: str) -> str:
     """Return why a copy of a note is left out."""
-    return f"it looks like a copy of {original!r} that a sync tool left behind"
+    return f"it looks like a copy of {original!r} that a program made"
 
 
 def original_beside(file: str) -> str | None:
     """Return the name of the note that a file is a copy of, if that note is next to it; else None.
 
-    `Plan 2.md` may be a note of its own. It is a copy if the note has half of its lines, not counting headings.
+    `Plan 2.md` may be a note of its own. It is a copy if the note has half of its lines, not counting headings. Whoever
+    writes on in `Plan - Copy.md` has made it a note of its own.
 
     Args:
         file: path on disk.
@@ -297,17 +311,18 @@ def original_beside(file: str) -> str | None:
         stamps = [(status.st_mtime_ns, status.st_size) for status in map(os.lstat, (file, original))]
     except (OSError, ValueError):
         return None
-    return name if not match["similar"] or _has_half(file, original, *stamps) else None
+    share = 1.0 if match["prefix"] or match["copied"] else 0.5 if match["similar"] else 0.0
+    return name if not share or _shared_lines(file, original, *stamps) >= share else None
 
 
 @lru_cache(maxsize=1_024)
-def _has_half(file: str, original: str, *_stamps: tuple[int, int]) -> bool:
-    """Return whether a note has half of the lines of a file; the stamps tell one state of the two from another."""
+def _shared_lines(file: str, original: str, *_stamps: tuple[int, int]) -> float:
+    """Return the share of the lines of a file that a note has; the stamps tell one state of the two from another."""
     try:
         copied, own = (_text_lines(read_plain(Path(path), _LONGEST_COPY)) for path in (file, original))
     except OSError:
-        return False
-    return bool(copied) and 2 * sum(line in own for line in copied) >= len(copied)
+        return 0.0
+    return sum(line in own for line in copied) / len(copied) if copied else 0.0
 
 
 def _text_lines(content: bytes) -> list[bytes]:
@@ -326,22 +341,38 @@ class VaultRules:
 
     def decision(self, path: str, *, folder: bool) -> bool | None:
         """Return True if a path is excluded, or None."""
+        path = normalize("NFC", path)
         name = f"{path}/".casefold() if folder else path.casefold()
         if name.startswith(self.prefixes):
             return True
         return True if any(_finds(each, path) for each in self.expressions) else None
 
 
-def vault_rules(folder: str) -> Iterator[VaultRules]:
-    """Yield the rules of the program whose folder of notes this is.
+def logseq_rules(folder: str) -> Iterator[VaultRules]:
+    """Yield the rules of Logseq for its own folder, or for a folder of notes with that folder.
 
-    Raises:
-        OSError: the settings of Obsidian cannot be read.
-        ValueError: they are not JSON, or a regular expression in them is not valid.
-        TypeError: the excluded files are no list.
+    Raises OSError if its settings cannot be read.
     """
     if os.path.basename(folder).lower() == LOGSEQ:
         yield VaultRules("a copy that Logseq keeps", ("bak/", "version-files/"))
+    file = os.path.join(folder, LOGSEQ_FILE)
+    if os.path.lexists(file):
+        settings = _EDN_COMMENT.sub(r"\1", read_plain(Path(file), _LONGEST_FILE).decode("utf-8", "replace"))
+        hidden = _EDN_HIDDEN.search(settings)
+        paths = re.findall(_EDN_STRING, hidden[1]) if hidden else []
+        prefixes = [normalize("NFC", path[1:-1]).lstrip("/").casefold() for path in paths]
+        if any(prefixes):
+            yield VaultRules("Logseq hides it", tuple(filter(None, prefixes)))
+
+
+def obsidian_rules(folder: str) -> Iterator[VaultRules]:
+    """Yield the excluded files of Obsidian, if this is a vault.
+
+    Raises:
+        OSError: its settings cannot be read.
+        ValueError: they are not JSON, or a regular expression in them is not valid.
+        TypeError: the excluded files are no list.
+    """
     file = os.path.join(folder, OBSIDIAN_FILE)
     if os.path.lexists(file):
         filters = _obsidian_filters(read_plain(Path(file), _LONGEST_FILE))
@@ -360,7 +391,8 @@ def _obsidian_filters(content: bytes) -> list[str]:
     filters: Any = cast("dict[str, Any]", settings).get("userIgnoreFilters") if isinstance(settings, dict) else None
     if not isinstance(filters, list | None):
         raise TypeError("userIgnoreFilters is no list")
-    return [each for each in cast("list[object]", filters or []) if isinstance(each, str) and each.strip()]
+    texts = [each for each in cast("list[object]", filters or []) if isinstance(each, str) and each.strip()]
+    return [normalize("NFC", each) for each in texts]
 
 
 def _finds(expression: str, path: str) -> bool:
@@ -390,7 +422,11 @@ class Patterns:
         return IGNORED
 
     def decision(self, path: str, *, folder: bool) -> bool | None:
-        """Return whether the last pattern that matches excludes the path, or None if no pattern matches."""
+        """Return whether the last pattern that matches excludes the path, or None if no pattern matches.
+
+        An `ö` in a pattern and in a name may be one character or two: macOS writes names with two.
+        """
+        path = normalize("NFC", path)
         if self.any_pattern.fullmatch(path) is None:
             return None
         for pattern, excluded, folders_only in reversed(self.rules):
@@ -430,11 +466,15 @@ class Rules:
         if self.fault:
             return self
         chain = self.chain
+        file = LOGSEQ_FILE
         try:
-            chain += tuple([(len(prefix), rules) for rules in vault_rules(folder)])
+            if os.path.basename(folder).lower() == LOGSEQ or os.path.lexists(os.path.join(folder, LOGSEQ_FILE)):
+                chain += tuple([(len(prefix), rules) for rules in logseq_rules(folder)])
+            file = OBSIDIAN_FILE
+            chain += tuple([(len(prefix), rules) for rules in obsidian_rules(folder)])
         except (OSError, TypeError, ValueError, RecursionError) as error:
             message = f"{getattr(error, 'strerror', None) or 'it is no JSON with valid expressions'}. {_EXCLUDED}"
-            return replace(self, fault=RulesFault("unreadable", message, OBSIDIAN_FILE))
+            return replace(self, fault=RulesFault("unreadable", message, file))
         try:
             lines = _read_patterns(os.path.join(folder, IGNORE_FILE))
         except OSError as error:
@@ -522,10 +562,12 @@ def rules_text(content: bytes) -> str:
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\0" in content:  # UTF-16 without a mark: the zeros are the first or second bytes
         encoding = "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
+        if 4 * content.count(0) < len(content):
+            raise UnicodeError("there are too few zeros for UTF-16")
     text = content.decode(encoding)
     if "\0" in text:
         raise UnicodeError(encoding)
-    return text
+    return normalize("NFC", text.translate(_NO_MARKS))
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, sentence
-from memoriter.ids import bytes_hash, has_crlf, note_bytes
+from memoriter.ids import bytes_hash, has_cr_alone, has_crlf, note_bytes
 from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
 from memoriter.types import Diagnostic, Entry, Excerpt, Skipped, Source
 from memoriter.workspace._confined import (
@@ -697,4 +697,6 @@ def _loaded(source: Source, content: bytes, status: os.stat_result) -> Loaded:
 def _as_in(content: bytes, text: str) -> str:
     """Return a text with the line endings and the byte order mark of a note."""
     text = _with_line_endings(content, text)
+    if has_cr_alone(content):
+        text = text.replace("\r\n", "\n").replace("\n", "\r")
     return f"\ufeff{text}" if content.startswith(codecs.BOM_UTF8) and not text.startswith("\ufeff") else text

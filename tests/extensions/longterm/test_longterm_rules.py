@@ -410,6 +410,12 @@ def test_a_point_within_a_name_or_a_number_does_not_cut_a_statement(text: str) -
         ("나는 늘 녹차를 마셔", "fact"),
         ("나는 절대 커피를 마시지 않아", "fact"),
         ("저는 항상 아침에 운동해요", "fact"),
+        ("앞으로 Neovim 쓸 거야", "decision"),
+        ("앞으로는 탭 대신 스페이스 쓸게", "decision"),
+        ("나는 소설을 좋아해", "preference"),
+        ("나는 장면 묘사가 많은 소설을 싫어해", "preference"),
+        ("나는 왼손잡이야", "fact"),
+        ("나는 매주 화요일에 수영을 다녀", "fact"),
     ],
 )
 def test_what_is_captured_in_other_languages_is_captured_in_korean(text: str, category: str) -> None:
@@ -424,6 +430,9 @@ def test_what_is_captured_in_other_languages_is_captured_in_korean(text: str, ca
         "항상 그렇듯이 오류가 났어",
         "주인공이 짜장면을 좋아하는 장면을 써줘",
         "이 메일 좀 고쳐줘",
+        "앞으로 뭘 쓸 거야?",
+        "소설에서 나는 짜장면을 좋아해",
+        "나는 어제 병원에 다녀왔어",
         "오늘 회의에서 foo@bar.com으로 메일 보내줘",
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
-from memoriter.ids import bytes_hash, has_crlf, note_bytes
+from memoriter.ids import bytes_hash, has_cr_alone, has_crlf, note_bytes, with_line_feeds
 from memoriter.permissions import check_writable
 from memoriter.workspace._confined import not_utf8, path_refused
 from memoriter.workspace._paths import ReadablePath, new_path_fault
@@ -88,19 +88,22 @@ def append(
             before = read_all(descriptor)
             if before.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 raise not_utf8(name)
+            before_in_lines = with_line_feeds(before)
             addition = _with_end(text) if isinstance(text, str) else text(before)
             if isinstance(addition, Existing):
                 return Appended(_path(place), addition.start_line, addition.end_line, existing=True)
-            ends_open = bool(before) and not before.endswith(b"\n")
+            ends_open = bool(before) and not before_in_lines.endswith(b"\n")
             content = (b"\n" if ends_open else b"") + note_bytes(addition.title + addition.text)
             if has_crlf(before):
                 content = content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+            elif has_cr_alone(before):
+                content = content.replace(b"\r\n", b"\n").replace(b"\n", b"\r")
             _check_size(place, len(before) + len(content), limit)
             if not before:  # the process that created the file may have ended before this sync
                 folder.sync(parents=True)
             with record(before if before or status else None, before + content):
                 _write_once(descriptor, content)
-    start = before.count(b"\n") + ends_open + addition.title.count("\n") + 1
+    start = before_in_lines.count(b"\n") + ends_open + addition.title.count("\n") + 1
     return Appended(_path(place), start, start + addition.text.count("\n") - 1)
 
 
