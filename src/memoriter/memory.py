@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from datetime import datetime
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import Assembly, assemble, plugins_of, read_environment, session_environment_of
 from memoriter.arguments import check_optional_text, check_places, checked
-from memoriter.environment import local_time
 from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
@@ -19,7 +19,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable, Collection, Generator
-    from datetime import date, datetime
+    from datetime import date
     from pathlib import Path
     from threading import Event
 
@@ -255,7 +255,7 @@ class Memory:
         if as_of is None:
             result = self._backend.search(request, progress=progress)
         else:
-            result = self._search_past(request, self._moment(as_of, end=True), progress)
+            result = self._search_past(request, self._end_of(as_of), progress)
         if self.on_search is not None:
             self.on_search(result)
         outside = None if result.hits else self._workspace.notes_outside()
@@ -568,19 +568,28 @@ class Memory:
         workspace = self._notes.trusted_workspace
         return History(workspace, workspace.journal)
 
-    def _moment(self, value: datetime | date | str, *, end: bool = False) -> float:
+    def _moment(self, value: datetime | date | str) -> float:
         from memoriter.journal import moment_of
 
-        return moment_of(value, self.now(), end=end)
+        return moment_of(value, self.now())
 
-    def _search_past(self, request: Query, moment: float, progress: Callable[[Progress], None] | None) -> SearchResult:
+    def _end_of(self, as_of: date | str) -> datetime:
+        """Return the time of a search of the past, which is the end of a day."""
+        from memoriter.journal import moment_of
+
+        now = self.now()
+        return datetime.fromtimestamp(moment_of(as_of, now, end=True), now.tzinfo)
+
+    def _search_past(
+        self, request: Query, moment: datetime, progress: Callable[[Progress], None] | None
+    ) -> SearchResult:
         """Search the notes as they were at a time."""
         from memoriter.backends import texts_in_past
 
         texts, unknown = texts_in_past(self._history, self._notes.trusted_workspace, moment)
         with self._assembly.past(texts) as backend:
             result = backend.search(request, progress=progress)
-        found = {**(result.understood or {}), "asOf": local_time(moment, None).isoformat(timespec="minutes")}
+        found = {**(result.understood or {}), "asOf": moment.isoformat(timespec="minutes")}
         health = replace(result.health, reasons=(*result.health.reasons, *unknown))
         return replace(result, understood=found, health=health)
 
@@ -612,7 +621,7 @@ class Memory:
             return workspace.authors(path)
         from memoriter.backends import texts_in_past
 
-        texts, _ = texts_in_past(self._history, workspace, self._moment(as_of, end=True), only=path)
+        texts, _ = texts_in_past(self._history, workspace, self._end_of(as_of), only=path)
         return workspace.authors(path, texts.get(path, b"").decode("utf-8-sig", "replace").split("\n"))
 
     @checked

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from dated_year import WAYS, Year
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
@@ -109,27 +110,58 @@ def test_commits_know_what_was_before_the_journal(env: MemoryEnv) -> None:
 
 
 @pytest.mark.slow
-def test_fifty_dated_questions_about_a_year_have_the_answers_of_their_days(env: MemoryEnv) -> None:
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs Git")
+def test_fifty_dated_questions_about_a_year_have_the_answers_of_their_days(tmp_path: Path) -> None:
+    env = MemoryEnv.at(tmp_path, {})
+    (env.home / "memoriter.json5").write_text('{agents: {defaults: {memorySearch: {provider: "fake"}}}}')
+    year = Year(env)
+    year.make()
+    assert year.done == set(WAYS)
+    assert year.memory is not None
+    for question, line, day in year.questions(50):
+        result = year.memory.search(question, as_of=day.date)
+        assert f"- {line}" in result.hits[0].text.split("\n"), f"{question} {day.date}"
+        assert "past_unknown" not in {reason.code for reason in result.health.reasons}
+        for hit in result.hits:
+            lines = day.notes[hit.path].split("\n")
+            assert hit.text.split("\n") == lines[hit.start_line - 1 : hit.end_line], f"{hit.citation} {day.date}"
+    env.close()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs Git")
+def test_what_was_written_after_a_time_is_not_shown_even_if_the_journal_is_younger(env: MemoryEnv) -> None:
+    def git(*words: str, at: str) -> None:
+        names = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+        dates = {"GIT_AUTHOR_DATE": f"{at}T00:00:00Z", "GIT_COMMITTER_DATE": f"{at}T00:00:00Z"}
+        subprocess.run(["git", "-C", env.notes, *names, *words], check=True, env={**os.environ, **dates})
+
+    git("init", "-q", at="2026-01-01")
+    git("add", "MEMORY.md", at="2026-01-01")
+    git("commit", "-qm", "first", at="2026-01-01")
+    env.write("memory/ferry.md", "The ferry is blue.\n")
+    git("add", "memory/ferry.md", at="2026-02-01")
+    git("commit", "-qm", "second", at="2026-02-01")
+    env.write("memory/2026-03-09.md", "The ferry is green.\n")  # never committed
+    for name in ("memory/ferry.md", "memory/2026-03-09.md"):
+        os.utime(env.notes / name, (0, 0))
     memory = env.open()
     memory.sync()
-    env.seconds += 1
-    held = dict[str, str]()
-    questions = list[tuple[str, str, str]]()
-    cities = ("Lisbon", "Oslo", "Kyoto", "Quito", "Tallinn")
-    for number in range(50):
-        topic = f"topic{number % 10}"
-        city = cities[(number * 3 + number // 10) % 5]
-        before = memory.read("MEMORY.md")
-        line = f"- The office for {topic} is in {city}."
-        if topic in held:
-            memory.replace("MEMORY.md", before.text.replace(held[topic], line), expected=before.hash)
-        else:
-            memory.remember(line, to="long-term")
-        held[topic] = line
-        questions.append((topic, city, day_of(env)))
-        env.seconds += timedelta(days=7).total_seconds()
 
-    for topic, city, day in questions:
-        hit = memory.search(f"where is the office for {topic}", as_of=day).hits[0]
-        (found,) = [row for row in hit.text.splitlines() if f"{topic} " in row]
-        assert city in found
+    assert not any("ferry" in hit.text for hit in memory.search(QUESTION, as_of="2026-01-15").hits)
+    assert {hit.path for hit in memory.search(QUESTION, as_of="2026-02-15").hits if "ferry" in hit.text} == {
+        "memory/ferry.md"
+    }
+
+
+def test_a_line_that_was_forgotten_leaves_the_others_of_that_time(env: MemoryEnv) -> None:
+    memory = env.open()
+    memory.sync()
+    memory.remember("The door code is 471199.", to="long-term")
+    memory.remember("The ferry is blue.", to="long-term")
+    before = memory.read("MEMORY.md")
+    env.seconds += 86_400
+    memory.replace("MEMORY.md", before.text.replace("blue", "green"), expected=before.hash)
+    memory.forget(memory.plan_forget(match="door code"))
+
+    hit = memory.search(QUESTION, as_of="yesterday").hits[0]
+    assert ("The ferry is blue." in hit.text, "471199" in hit.text) == (True, False)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.backends._git import committed_text
+from memoriter.backends._git import committed_texts
 from memoriter.backends._store_copy import copy_side
 from memoriter.sync import Task
+from memoriter.times import path_date
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from memoriter.backends._builtin import BuiltinBackend
@@ -21,36 +23,39 @@ _PATIENCE = 60.0
 
 
 def texts_in_past(
-    history: History, workspace: Workspace, moment: float, *, only: str | None = None
+    history: History, workspace: Workspace, moment: datetime, *, only: str | None = None
 ) -> tuple[dict[str, bytes], tuple[Diagnostic, ...]]:
     """Return the notes as they were at a time, and a diagnostic if that is not known of some.
 
-    What the journal does not know is as in the last commit before, or else as it was first seen.
+    What the journal does not know is as in the last commit before, or else as it was first seen, unless the name of the
+    note is a later day.
 
     Args:
         history: the changes of the notes.
         workspace: the notes.
-        moment: seconds since 1970.
+        moment: the time, in the user's time zone.
         only: the one note that is wanted; None: all.
     """
     now = {source.path for source in workspace.scan().sources if source.kind == "memory"}
-    texts = dict[str, bytes]()
-    unknown = 0
+    texts = dict[str, bytes | None]()
+    unknown = list[str]()
     wanted = None if only is None else [only]
-    for path, known, text in history.texts_at(moment, now, wanted):
+    for path, known, text in history.texts_at(moment.timestamp(), now, wanted):
         if workspace.refusal(path) is not None or path.startswith("/"):
             continue
-        if not known:
-            found = committed_text(workspace.root, path, moment)
-            text = history.first_text(path) if found is None else found  # noqa: PLW2901
-            unknown += found is None and text is not None
-        if text is not None:
+        if known:
             texts[path] = text
-    if not unknown:
-        return texts, ()
-    count = "1 note is" if unknown == 1 else f"{unknown} notes are"
+        else:
+            unknown.append(path)
+    texts |= committed_texts(workspace.root, unknown, moment.timestamp())
+    later = {path for path in unknown if (day := path_date(path)) is not None and day > moment.date()}
+    first = {path: history.first_text(path) for path in unknown if path not in texts and path not in later}
+    found = {path: text for path, text in (texts | first).items() if text is not None}
+    if not any(text is not None for text in first.values()):
+        return found, ()
+    count = "1 note is" if len(first) == 1 else f"{len(first)} notes are"
     message = f"The journal does not know that time of all notes: {count} searched as first seen later."
-    return texts, (Diagnostic("past_unknown", message, "See what it knows with `memoriter history PATH`."),)
+    return found, (Diagnostic("past_unknown", message, "See what it knows with `memoriter history PATH`."),)
 
 
 def write_past(folder: Path, texts: dict[str, bytes]) -> None:

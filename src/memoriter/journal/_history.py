@@ -11,7 +11,7 @@ from memoriter.errors import PathRefused, UsageError, WriteConflict
 from memoriter.filters import parse_days
 from memoriter.ids import bytes_hash
 from memoriter.journal._changes import FORGET, FOUND, OWNER, Change, acting, lines_of, text_of
-from memoriter.journal._weave import Weave, content_of, in_force, origin_of, taken_back, text_at
+from memoriter.journal._weave import Weave, content_of, in_force, origin_of, taken_back, text_at, without_forgotten
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ class History:
         changes = self._journal.of_note(path).changes
         if not changes:
             return self._look(path)
-        return content_of([line for hunk in changes[0].hunks or () for line in hunk.added])
+        return without_forgotten(line for hunk in changes[0].hunks or () for line in hunk.added)
 
     def _look(self, path: str) -> bytes | None:
         with suppress(PathRefused):

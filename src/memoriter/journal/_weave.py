@@ -262,6 +262,8 @@ def text_after(changes: Sequence[Change], after: str | None) -> bytes | None:
 def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bool, bytes | None]:
     """Return whether the journal knows a note at a time, and its content then; None: there was no note.
 
+    In the place of a line that was forgotten since, it has an empty one.
+
     Args:
         changes: all changes of the note, in their order.
         time: seconds since 1970.
@@ -274,8 +276,13 @@ def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bo
     weave = Weave.of(changes[:later], after)
     if after is None:
         return True, None
-    text = weave.text() if weave.changes and weave.hash == after else None
-    return text is not None, text
+    known = bool(weave.changes) and weave.hash == after
+    return known, without_forgotten(line.content for line in weave.alive) if known else None
+
+
+def without_forgotten(lines: Iterable[Line]) -> bytes:
+    """Return the content that lines are, with an empty line in the place of each that was forgotten."""
+    return b"\n".join(line or b"" for line in lines)
 
 
 def origin_of(changes: Sequence[Change], line: int) -> tuple[Change, tuple[str, ...]] | None:
