@@ -69,6 +69,7 @@ DiagnosticCode = Literal[
     "out_of_quota",
     "over_budget",
     "past_the_end",
+    "past_partial",
     "past_unknown",
     "path_refused",
     "plugin_conflict",

@@ -591,7 +591,8 @@ class Memory:
             result = backend.search(request, progress=progress)
         found = {**(result.understood or {}), "asOf": moment.isoformat(timespec="minutes")}
         health = replace(result.health, reasons=(*result.health.reasons, *unknown))
-        return replace(result, understood=found, health=health)
+        hits = tuple(replace(hit, changed=None) for hit in result.hits)  # the files of the past are copies
+        return replace(result, hits=hits, understood=found, health=health)
 
     @checked
     def list(self, path: str | None = None) -> tuple[Entry, ...]:

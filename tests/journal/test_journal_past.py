@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -55,7 +56,55 @@ def test_an_answer_is_that_of_the_time_that_is_asked_for(env: MemoryEnv) -> None
     tool = next(tool for tool in memory.tools if tool.name == "memory_search")
     (first, *_) = tool.run(memory, {"query": QUESTION, "asOf": days[0]})["results"]
     assert (first["author"], "blue" in first["snippet"]) == (f"agent, {days[0]}", True)
-    assert list((env.home / "memory" / "past").iterdir()) == []
+
+
+def test_a_state_of_the_past_is_kept_for_the_next_question_and_erased_with_what_is_forgotten(env: MemoryEnv) -> None:
+    memory = env.open()
+    memory.remember("The ferry is blue.", to="long-term")
+    memory.sync()
+    past = env.home / "memory" / "past"
+    made = list[tuple[str, int]]()
+    for _ in range(2):
+        env.seconds += 86_400
+        memory.remember(f"Said at {env.seconds}.")
+        memory.search(QUESTION, as_of="2026-03-10")
+        made.append(next((state.name, (state / "index.sqlite").stat().st_ino) for state in past.iterdir()))
+    assert made[0] == made[1]
+    assert [path for path in (past, *past.iterdir()) if path.stat().st_mode & 0o077] == []
+
+    memory.forget(memory.plan_forget(match="ferry is blue"))
+    assert not past.exists()
+    assert not any("ferry" in hit.text for hit in memory.search(QUESTION, as_of="2026-03-10").hits)
+
+
+def test_few_states_of_the_past_are_kept(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoriter.backends._past.MOST_STATES", 2)
+    memory = env.open()
+    days = list[str]()
+    for number in range(3):
+        memory.remember(f"Ferry number {number}.", to="long-term")
+        days.append(day_of(env))
+        env.seconds += 86_400
+    for day in days:
+        memory.search(QUESTION, as_of=day)
+        env.seconds += 1
+    kept = [(state / "notes" / "MEMORY.md").read_text() for state in (env.home / "memory" / "past").iterdir()]
+    assert sorted("number 1" in text for text in kept) == [True, True]
+
+
+def test_an_answer_of_the_past_names_what_it_leaves_out_and_reads_all_else(env: MemoryEnv) -> None:
+    (env.home / "elsewhere.md").write_text("- The ferry is red.\n")
+    env.write("docs/ferry.md", "- The ferry is blue.\n")
+    for extra in (["docs"], ["docs", str(env.home / "elsewhere.md")]):
+        settings = {"provider": "fake", "extraPaths": extra}
+        (env.home / "memoriter.json5").write_text(json.dumps({"agents": {"defaults": {"memorySearch": settings}}}))
+        memory = env.open()
+        memory.sync()
+        result = memory.search(QUESTION, as_of="today")
+
+        assert [hit.path for hit in result.hits if "ferry" in hit.text] == ["docs/ferry.md"]
+        assert ("past_partial" in {reason.code for reason in result.health.reasons}) is (len(extra) == 2)
+    assert not list(env.home.rglob("elsewhere.md"))[1:]
 
 
 def test_what_an_editor_saved_just_now_was_not_there_yesterday(env: MemoryEnv) -> None:

@@ -286,10 +286,12 @@ class History:
             for change in self._journal.of_file(file):
                 by_path.setdefault(change.path, []).append(change)
         for path in sorted({*paths, *by_path} if only is None else only):
-            content = self._look(path)
-            now = None if content is None else bytes_hash(content)
             changes = by_path.get(path, [])
-            if not changes or changes[-1].after != now:  # looking at it has entered what another program changed
+            if changes and changes[-1].state == "done":  # what the journal has not seen yet, it would date now
+                now = changes[-1].after
+            else:
+                content = self._look(path)
+                now = None if content is None else bytes_hash(content)
                 changes = self._journal.of_note(path).changes
             known, text = text_at(changes, time, now)
             if not known and first_known:
