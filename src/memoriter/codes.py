@@ -103,7 +103,9 @@ DiagnosticCode = Literal[
     "transcript_left_out",
     "transient",
     "trust_removed",
+    "two_versions",
     "unauthorised",
+    "unmerged",
     "unreadable",
     "usage",
     "vector_engine",
@@ -111,6 +113,7 @@ DiagnosticCode = Literal[
     "vectors_failed",
     "vectors_pending",
     "vectors_wrong",
+    "versions_joined",
     "warming",
     "workspace",
     "workspace_refused",
@@ -137,7 +140,17 @@ SkipReason = Literal[
 """The reasons for which a path is left out of the memory."""
 
 TRANSIENT: frozenset[str] = frozenset(
-    {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8", "front_matter"}
+    {
+        "stale",
+        "vectors_pending",
+        "deadline",
+        "notes_left_out",
+        "not_utf8",
+        "front_matter",
+        "two_versions",
+        "unmerged",
+        "versions_joined",
+    }
 )
 """Codes of what resolves itself, or is about a note and not about the memory."""
 
