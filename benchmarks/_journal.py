@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from benchmarks._report import Row
 from benchmarks._timing import timed
 from memoriter import Memory
+from memoriter.config import workspace_key
+from memoriter.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
     from benchmarks._effort import Effort
     from benchmarks._workspace import BenchWorkspace
-    from memoriter.journal import Journal
 
 CHANGES = 100_000
 NOTES = 1_000
@@ -37,10 +38,10 @@ def journal(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
     folder = workspace.folder / "changes"
     times: dict[bool, list[float]] = {False: [], True: []}
     with _open(folder / "without", enabled=False) as without, _open(folder / "with", enabled=True) as recorded:
-        kept = recorded._notes.workspace.journal  # noqa: SLF001 - filled at once, without 100,000 syncs
-        assert kept is not None
+        notes = recorded.place.workspace
+        kept = Journal(folder / "with" / "home" / "journal" / workspace_key(notes), wall=lambda: 0.0)
         for number in range(NOTES):
-            _fill(kept, recorded.place.workspace, f"memory/{number:04}.md")
+            _fill(kept, notes, f"memory/{number:04}.md")
         for number in range(ENTRIES):
             for memory in (without, recorded):
                 if number % 20 == 0:

@@ -72,7 +72,7 @@ class Assembly:
             make_state(folder, texts, lambda made: index_past(builtin, self._past_backend(made)))
         os.utime(folder / PAST_NOTES, (wall, wall))
         if new:
-            keep_states(parent, now=wall)
+            keep_states(folder, now=wall)
         backend = self._past_backend(folder)
         try:
             yield backend

@@ -110,15 +110,21 @@ def make_state(folder: Path, texts: Mapping[str, bytes], fill: Callable[[Path], 
             Path(temporary).rename(folder)
 
 
-def keep_states(folder: Path, *, now: float) -> None:
-    """Delete all states but a few that were searched last, and what killed processes left."""
-    by_use = sorted(((_last_use(each), each) for each in folder.iterdir()), reverse=True)
-    room = MOST_BYTES
-    for number, (used, each) in enumerate(by_use):
-        room -= sum(file.stat().st_size for file in each.rglob("*") if file.is_file())
+def keep_states(state: Path, *, now: float) -> None:
+    """Delete all states but this one and a few that were searched last, and what killed processes left."""
+    others = [each for each in state.parent.iterdir() if each != state]
+    room = MOST_BYTES - _size(state)
+    for number, each in enumerate(sorted(others, key=_last_use, reverse=True), 2):
+        room -= _size(each)
         seconds = LEFT_SECONDS if each.name.startswith(UNFINISHED) else KEPT_SECONDS
-        if used < now - seconds or (number and (number >= MOST_STATES or room < 0)):
+        if _last_use(each) < now - seconds or number > MOST_STATES or room < 0:
             shutil.rmtree(each, ignore_errors=True)
+
+
+def _size(state: Path) -> int:
+    with suppress(OSError):  # another process is deleting it
+        return sum(file.stat().st_size for file in state.rglob("*") if file.is_file())
+    return 0
 
 
 def _last_use(state: Path) -> float:

@@ -89,10 +89,6 @@ class Weave:
     def _place_of(self, wanted: WovenLine) -> int:
         return next(place for place in range(len(self.lines) - 1, -1, -1) if self.lines[place] is wanted)
 
-    def text(self) -> bytes | None:
-        """Return the content of the note; None if it does not exist or a line of it is not known."""
-        return content_of([line.content for line in self.alive])
-
     def part(self, chosen: Collection[str]) -> Parting:
         """Return what the note is without some of its changes.
 
@@ -255,8 +251,8 @@ def content_of(lines: Sequence[Line]) -> bytes | None:
 
 def text_after(changes: Sequence[Change], after: str | None) -> bytes | None:
     """Return the content of a note that has a hash after its last change; None if it is not known, or there is none."""
-    weave = Weave.of(changes, after)
-    return weave.text() if weave.changes and weave.hash == after else None
+    lines = _lines_after(changes, after)
+    return None if lines is None else content_of(lines)
 
 
 def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bool, bytes | None]:
@@ -273,11 +269,20 @@ def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bo
     after = changes[later].before if later < len(changes) else now
     if later < len(changes) and changes[later].act == FOUND and not later:
         return False, None
-    weave = Weave.of(changes[:later], after)
     if after is None:
         return True, None
-    known = bool(weave.changes) and weave.hash == after
-    return known, without_forgotten(line.content for line in weave.alive) if known else None
+    lines = _lines_after(changes[:later], after)
+    return lines is not None, None if lines is None else without_forgotten(lines)
+
+
+def _lines_after(changes: Sequence[Change], after: str | None) -> list[Line] | None:
+    """Return the lines of a note that has a hash after its last change; None: the journal does not know."""
+    held = in_force(changes, after)
+    lines = list[Line]()
+    for change in held:
+        for hunk in reversed(change.hunks or ()):
+            lines[hunk.start : hunk.start + len(hunk.removed)] = hunk.added
+    return lines if held else None
 
 
 def without_forgotten(lines: Iterable[Line]) -> bytes:
