@@ -70,7 +70,8 @@ class Copier:
         """Make both folders equal; of two versions, that of one machine keeps the name."""
         sides = [machine.files() for machine in self.machines]
         for path in sorted({*sides[0], *sides[1]}):
-            own, other = sides[winner].get(path), sides[1 - winner].get(path)
+            own = sides[winner].get(path)
+            other = sides[1 - winner].get(path)
             before = self.known.get(path)
             if own != other and before not in {own, other} and None not in {own, other}:
                 self._put(path.replace(".md", f".sync-conflict-20260310-{next(self.number)}-ABCDEFG.md"), other)
