@@ -252,10 +252,11 @@ class Memory:
         client = _REQUEST.get()
         if progress is None and client is not None:
             progress = client.progress
-        if as_of is None:
+        moment = self._past_moment(as_of)
+        if moment is None:
             result = self._backend.search(request, progress=progress)
         else:
-            result = self._search_past(request, self._end_of(as_of), progress)
+            result = self._search_past(request, moment, progress)
         if self.on_search is not None:
             self.on_search(result)
         outside = None if result.hits else self._workspace.notes_outside()
@@ -573,12 +574,15 @@ class Memory:
 
         return moment_of(value, self.now())
 
-    def _end_of(self, as_of: date | str) -> datetime:
-        """Return the time of a search of the past, which is the end of a day."""
+    def _past_moment(self, as_of: date | str | None) -> datetime | None:
+        """Return the time that a search of the past means, which is the end of a day; None: it is not over yet."""
+        if as_of is None:
+            return None
         from memoriter.journal import moment_of
 
         now = self.now()
-        return datetime.fromtimestamp(moment_of(as_of, now, end=True), now.tzinfo)
+        moment = datetime.fromtimestamp(moment_of(as_of, now, end=True), now.tzinfo)
+        return moment if moment < now else None
 
     def _search_past(
         self, request: Query, moment: datetime, progress: Callable[[Progress], None] | None
@@ -618,11 +622,12 @@ class Memory:
         Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
         """
         workspace = self._notes.trusted_workspace
-        if as_of is None:
+        moment = self._past_moment(as_of)
+        if moment is None:
             return workspace.authors(path)
         from memoriter.backends import texts_in_past
 
-        texts, _ = texts_in_past(self._history, workspace, self._end_of(as_of), only=path)
+        texts, _ = texts_in_past(self._history, workspace, moment, only=path)
         return workspace.authors(path, texts.get(path, b"").decode("utf-8-sig", "replace").split("\n"))
 
     @checked

@@ -100,7 +100,8 @@ def test_an_answer_of_the_past_names_what_it_leaves_out_and_reads_all_else(env: 
         (env.home / "memoriter.json5").write_text(json.dumps({"agents": {"defaults": {"memorySearch": settings}}}))
         memory = env.open()
         memory.sync()
-        result = memory.search(QUESTION, as_of="today")
+        env.seconds += 86_400
+        result = memory.search(QUESTION, as_of="yesterday")
 
         assert [hit.path for hit in result.hits if "ferry" in hit.text] == ["docs/ferry.md"]
         assert ("past_partial" in {reason.code for reason in result.health.reasons}) is (len(extra) == 2)
@@ -116,6 +117,14 @@ def test_what_an_editor_saved_just_now_was_not_there_yesterday(env: MemoryEnv) -
     assert "blue" in memory.search(QUESTION, as_of="yesterday").hits[0].snippet
     (difference,) = memory.diff("12h")
     assert difference.lines[-2:] == ["-- The ferry is blue.", "+- The ferry is green."]
+
+
+def test_a_day_that_is_not_over_is_answered_as_now(env: MemoryEnv) -> None:
+    memory = env.open()
+    memory.sync()
+    env.write("MEMORY.md", "- The ferry is red.\n")
+
+    assert memory.search(QUESTION, as_of=day_of(env)).hits[0].text == "- The ferry is red."
 
 
 def test_no_vector_is_computed_again_for_the_past(env: MemoryEnv) -> None:
