@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DAY = "memory/2026-03-10.md"
-STEPS = st.lists(
-    st.tuples(st.sampled_from(("append", "remember", "edit", "edit day", "join", "copy")), st.integers(0, 1)),
-    max_size=14,
-)
+ACTS = ("append", "append", "append", "copy", "copy", "join", "remember", "edit", "edit day")
+STEPS = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 1)), min_size=4, max_size=14)
 
 
 class Machine:
