@@ -40,7 +40,8 @@ def journal(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
     times: dict[bool, list[float]] = {False: [], True: []}
     with _open(folder / "without", enabled=False) as without, _open(folder / "with", enabled=True) as recorded:
         notes = recorded.place.workspace
-        kept = Journal(folder / "with" / "home" / "journal" / workspace_key(notes), wall=lambda: 0.0)
+        began = notes.stat().st_mtime
+        kept = Journal(folder / "with" / "home" / "journal" / workspace_key(notes), wall=lambda: began)
         for number in range(NOTES):
             _fill(kept, notes, f"memory/{number:04}.md")
         for number in range(ENTRIES):
