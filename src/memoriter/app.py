@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
@@ -22,6 +22,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
     from threading import Event
 
     from memoriter.agent import SessionEnvironment
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
 
 RECALL_CHARS = 4_000
 """Characters put before a turn, where `memory.qmd.limits.maxInjectedChars` does not say."""
-
-
-LEFT_SECONDS = 3600.0
-"""After this time, the folder of a search of the past is what a killed process left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,40 +54,48 @@ class Assembly:
 
     @contextmanager
     def past(self, texts: dict[str, bytes]) -> Generator[BuiltinBackend]:
-        """Yield a backend that searches the texts of notes of the past, by their cited paths; it is gone afterwards."""
-        from tempfile import TemporaryDirectory
+        """Yield a backend that searches the texts of notes of the past, by their cited paths; it is closed afterwards.
 
-        from memoriter.backends import drop_past, index_past, write_past
+        Its index is kept for the next question about the same texts.
+        """
+        from memoriter.backends import PAST_NOTES, index_past, keep_states, make_state, state_name
         from memoriter.permissions import make_private_folder
+
+        builtin = self.builtin
+        wall = self.notes.env.wall()
+        parent = self.notes.env.home / "memory" / "past"
+        make_private_folder(parent)
+        settings = builtin.settings.sync.chunking.fingerprint, self.notes.agent
+        folder = parent / state_name(texts, str(self.notes.place.workspace), *settings)
+        new = not folder.is_dir()
+        if new:
+            make_state(folder, texts, lambda made: index_past(builtin, self._past_backend(made)))
+        os.utime(folder / PAST_NOTES, (wall, wall))
+        if new:
+            keep_states(folder, now=wall)
+        backend = self._past_backend(folder)
+        try:
+            yield backend
+        finally:
+            backend.close_index()
+
+    def _past_backend(self, folder: Path) -> BuiltinBackend:
+        """Return a backend for the notes and the index of a state of the past."""
+        from memoriter.backends import PAST_NOTES
         from memoriter.workspace import Workspace
 
         notes = self.notes
         memory = notes.configuration.settings.memory
-        parent = notes.env.home / "memory" / "past"
-        make_private_folder(parent)
-        drop_past(parent, until=notes.env.wall() - LEFT_SECONDS)
-        with TemporaryDirectory(dir=parent) as folder:
-            root = Path(folder) / "notes"
-            root.mkdir()
-            write_past(root, texts)
-            workspace = Workspace(
-                root, layout=notes.workspace.layout, daily_note=memory.daily_note, extra_suffixes=memory.extra_suffixes
-            )
-            place = place_of_index(notes.configuration, notes.agent, notes.place, notes.env)
-            index = replace(place, path=Path(folder) / "index.sqlite")
-            settings = _backend_settings(notes, index, inspect=False)
-            driver = load_driver("sqlite")(
-                StorePlace(notes.configuration, notes.settings, notes.env, index, root, notes.agent)
-            )
-            builtin = self.builtin
-            backend = BuiltinBackend(
-                workspace, replace(settings, open_store=driver), builtin.embedding, builtin.clocks, builtin.reranking
-            )
-            try:
-                index_past(builtin, backend)
-                yield backend
-            finally:
-                backend.close_index()
+        root = folder / PAST_NOTES
+        workspace = Workspace(root, layout="notes", daily_note=memory.daily_note, extra_suffixes=memory.extra_suffixes)
+        place = place_of_index(notes.configuration, notes.agent, notes.place, notes.env)
+        index = replace(place, path=folder / "index.sqlite")
+        driver = load_driver("sqlite")(
+            StorePlace(notes.configuration, notes.settings, notes.env, index, root, notes.agent)
+        )
+        settings = replace(_backend_settings(notes, index, inspect=False), open_store=driver)
+        builtin = self.builtin
+        return BuiltinBackend(workspace, settings, builtin.embedding, builtin.clocks, builtin.reranking)
 
     def is_remote(self, folder: Path) -> bool:
         """Return whether a folder is on a network file system."""

@@ -69,6 +69,7 @@ DiagnosticCode = Literal[
     "out_of_quota",
     "over_budget",
     "past_the_end",
+    "past_partial",
     "past_unknown",
     "path_refused",
     "plugin_conflict",
@@ -102,7 +103,9 @@ DiagnosticCode = Literal[
     "transcript_left_out",
     "transient",
     "trust_removed",
+    "two_versions",
     "unauthorised",
+    "unmerged",
     "unreadable",
     "usage",
     "vector_engine",
@@ -110,6 +113,7 @@ DiagnosticCode = Literal[
     "vectors_failed",
     "vectors_pending",
     "vectors_wrong",
+    "versions_joined",
     "warming",
     "workspace",
     "workspace_refused",
@@ -136,7 +140,17 @@ SkipReason = Literal[
 """The reasons for which a path is left out of the memory."""
 
 TRANSIENT: frozenset[str] = frozenset(
-    {"stale", "vectors_pending", "deadline", "notes_left_out", "not_utf8", "front_matter"}
+    {
+        "stale",
+        "vectors_pending",
+        "deadline",
+        "notes_left_out",
+        "not_utf8",
+        "front_matter",
+        "two_versions",
+        "unmerged",
+        "versions_joined",
+    }
 )
 """Codes of what resolves itself, or is about a note and not about the memory."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from datetime import datetime
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import Assembly, assemble, plugins_of, read_environment, session_environment_of
 from memoriter.arguments import check_optional_text, check_places, checked
-from memoriter.environment import local_time
 from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
@@ -19,7 +19,7 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable, Collection, Generator
-    from datetime import date, datetime
+    from datetime import date
     from pathlib import Path
     from threading import Event
 
@@ -255,10 +255,11 @@ class Memory:
         client = _REQUEST.get()
         if progress is None and client is not None:
             progress = client.progress
-        if as_of is None:
+        moment = self._past_moment(as_of)
+        if moment is None:
             result = self._backend.search(request, progress=progress)
         else:
-            result = self._search_past(request, self._moment(as_of, end=True), progress)
+            result = self._search_past(request, moment, progress)
         if self.on_search is not None:
             self.on_search(result)
         outside = None if result.hits else self._workspace.notes_outside()
@@ -641,21 +642,34 @@ class Memory:
         workspace = self._notes.trusted_workspace
         return History(workspace, workspace.journal)
 
-    def _moment(self, value: datetime | date | str, *, end: bool = False) -> float:
+    def _moment(self, value: datetime | date | str) -> float:
         from memoriter.journal import moment_of
 
-        return moment_of(value, self.now(), end=end)
+        return moment_of(value, self.now())
 
-    def _search_past(self, request: Query, moment: float, progress: Callable[[Progress], None] | None) -> SearchResult:
+    def _past_moment(self, as_of: date | str | None) -> datetime | None:
+        """Return the time that a search of the past means, which is the end of a day; None: it is not over yet."""
+        if as_of is None:
+            return None
+        from memoriter.journal import moment_of
+
+        now = self.now()
+        moment = datetime.fromtimestamp(moment_of(as_of, now, end=True), now.tzinfo)
+        return moment if moment < now else None
+
+    def _search_past(
+        self, request: Query, moment: datetime, progress: Callable[[Progress], None] | None
+    ) -> SearchResult:
         """Search the notes as they were at a time."""
         from memoriter.backends import texts_in_past
 
         texts, unknown = texts_in_past(self._history, self._notes.trusted_workspace, moment)
         with self._assembly.past(texts) as backend:
             result = backend.search(request, progress=progress)
-        found = {**(result.understood or {}), "asOf": local_time(moment, None).isoformat(timespec="minutes")}
+        found = {**(result.understood or {}), "asOf": moment.isoformat(timespec="minutes")}
         health = replace(result.health, reasons=(*result.health.reasons, *unknown))
-        return replace(result, understood=found, health=health)
+        hits = tuple(replace(hit, changed=None) for hit in result.hits)  # the files of the past are copies
+        return replace(result, hits=hits, understood=found, health=health)
 
     @checked
     def list(self, path: str | None = None) -> tuple[Entry, ...]:
@@ -681,11 +695,12 @@ class Memory:
         Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
         """
         workspace = self._notes.trusted_workspace
-        if as_of is None:
+        moment = self._past_moment(as_of)
+        if moment is None:
             return workspace.authors(path)
         from memoriter.backends import texts_in_past
 
-        texts, _ = texts_in_past(self._history, workspace, self._moment(as_of, end=True), only=path)
+        texts, _ = texts_in_past(self._history, workspace, moment, only=path)
         return workspace.authors(path, texts.get(path, b"").decode("utf-8-sig", "replace").split("\n"))
 
     @checked

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-NAMES = ("index", "install", "search", "connect", "python", "memories", "server", "privacy", "openclaw")
+NAMES = ("index", "install", "search", "connect", "python", "memories", "server", "privacy", "trouble", "openclaw")
 PAGES = [DOCS / f"{name}.md" for name in NAMES]
 BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
 STEP = re.compile(r"(?m)^\$ ")
@@ -39,6 +39,7 @@ VOLATILE = (
     (re.compile(r"(?<=code=)[\w-]{43}"), "…"),
     (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "3f2a91c0-…"),
     (re.compile(r"(?<=- )\d\d:\d\d(?= )"), TIME),
+    (re.compile(r"(?m)^[0-9a-f]{10}  (\d{4}-\d\d-\d\d) \d\d:\d\d"), rf"3f2a91bc04  \1 {TIME}"),
     (re.compile(r"(?<=until )\d{4}-\d\d-\d\d"), "2026-04-01"),
 )
 """What differs in every run, and what a page shows instead."""

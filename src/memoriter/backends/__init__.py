@@ -10,15 +10,15 @@ from memoriter.backends._service_records import Budget, UsageMeter
 
 if TYPE_CHECKING:
     from memoriter.backends._about import changes_about
-    from memoriter.backends._copies import drop_past
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
     from memoriter.backends._ledger import Ledger
-    from memoriter.backends._past import index_past, texts_in_past, write_past
+    from memoriter.backends._past import PAST_NOTES, index_past, keep_states, make_state, state_name, texts_in_past
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
 
 __all__ = [
+    "PAST_NOTES",
     "TO_RERANK",
     "BackendSettings",
     "BackendSetup",
@@ -39,11 +39,12 @@ __all__ = [
     "commit_of_line",
     "commits_of",
     "copy_index",
-    "drop_past",
     "index_past",
+    "keep_states",
+    "make_state",
     "plan_copy",
+    "state_name",
     "texts_in_past",
-    "write_past",
 ]
 
 
@@ -65,11 +66,7 @@ def __getattr__(name: str) -> Any:
         from memoriter.backends import _git
 
         return getattr(_git, name)
-    if name == "drop_past":
-        from memoriter.backends import _copies
-
-        return _copies.drop_past
-    if name in {"index_past", "texts_in_past", "write_past"}:
+    if name in {"PAST_NOTES", "index_past", "keep_states", "make_state", "state_name", "texts_in_past"}:
         from memoriter.backends import _past
 
         return getattr(_past, name)

@@ -311,14 +311,19 @@ class BuiltinBackend:
         return replace(report, reasons=tuple(reasons), pending=health.pending, health=health)
 
     def _recover(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """Finish what killed processes left next to notes. Return receipts, and diagnostics for what still waits."""
-        from memoriter.backends._copies import state_folders
-        from memoriter.workspace import recover, unfinished
+        """Finish what killed processes and sync programs left next to notes.
 
-        folders = self.workspace.scan().folders
+        Return receipts, and diagnostics for what still waits.
+        """
+        from memoriter.backends._copies import state_folders
+        from memoriter.workspace import join_versions, recover, unfinished, versions_diagnostics
+
+        scan = self.workspace.scan()
         state = state_folders(self.settings.sessions_dir)
-        receipts = recover([*folders, *state] if self.settings.recovers else state)
-        return receipts, [each.diagnostic for each in unfinished([*folders, *state]) if not each.active]
+        receipts = recover([*scan.folders, *state] if self.settings.recovers else state)
+        receipts += join_versions(self.workspace, scan.skipped) if self.settings.recovers else []
+        left = [each.diagnostic for each in unfinished([*scan.folders, *state]) if not each.active]
+        return receipts, [*left, *versions_diagnostics(scan.skipped, self.workspace.root)]
 
     def warm(self) -> None:
         """Start loading the models in threads of their own; until they are loaded, only keyword search answers."""

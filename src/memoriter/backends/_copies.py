@@ -120,11 +120,9 @@ def drop_versions(sessions: Path, root: Path) -> None:
         forget_versions(root, folder)
 
 
-def drop_past(folder: Path, *, until: float) -> None:
-    """Delete what killed processes left of searches of the past, unless it is newer than a time."""
-    for each in folder.glob("*"):
-        if each.stat().st_mtime <= until:
-            shutil.rmtree(each, ignore_errors=True)
+def drop_past(sessions: Path) -> None:
+    """Delete the states of the past that are kept for searches."""
+    shutil.rmtree(sessions.parents[2] / "memory" / "past", ignore_errors=True)
 
 
 def state_folders(sessions: Path | None) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.backends._copies import (
@@ -325,7 +324,7 @@ def carry_out(
     _delete(contexts_of(sessions), problems)
     if sessions is not None:
         drop_versions(sessions, workspace.root)
-        drop_past(sessions.parents[2] / "memory" / "past", until=inf)
+        drop_past(sessions)
     try:
         report = purge(tuple(_session_paths(plan.request.session, index)))
     except MemoriterError as error:

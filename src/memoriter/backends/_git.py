@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memoriter.journal import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
 COMMIT = "commit"
@@ -34,10 +35,41 @@ def commit_of_line(root: Path, path: str, line: int) -> Change | None:
     return _change("\x1f".join((rows[0][:10], fields["author-time"], fields["author"])), path)
 
 
-def committed_text(root: Path, path: str, moment: float) -> bytes | None:
-    """Return a note as in the last commit before a time; None if there is none."""
-    commit = _git(root, "rev-list", "-1", f"--before={int(moment)}", "HEAD", "--", path).strip()
-    return _run(root, "show", "--no-textconv", f"{commit}:./{path}") if commit else None
+def committed_texts(root: Path, paths: Collection[str], moment: float) -> dict[str, bytes | None]:
+    """Return notes as in the last commit before a time; None for one that was committed only later.
+
+    Notes of which Git does not know this are left out.
+
+    Args:
+        root: the folder of the notes.
+        paths: the notes that are wanted.
+        moment: seconds since 1970.
+    """
+    if not paths or not (commit := _git(root, "rev-list", "-1", f"--before={int(moment)}", "HEAD").strip()):
+        return {}
+    held = _names(root, "ls-tree", "-r", "-z", "--name-only", commit, ".").intersection(paths)
+    options = ["-z", "--format=", "--name-only", "--relative", "--no-renames", "--diff-filter=A", "--no-ext-diff"]
+    later = _names(root, "log", *options, f"{commit}..HEAD", "--", ".").intersection(paths) - held
+    return {**_contents(root, commit, sorted(held)), **dict.fromkeys(later)}
+
+
+def _contents(root: Path, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
+    """Return the contents of files in a commit; those with a line break in their name are left out."""
+    asked = [path for path in paths if "\n" not in path]
+    rest = _run(root, "cat-file", "--batch", given="".join(f"{commit}:./{path}\n" for path in asked)) or b""
+    found = dict[str, bytes]()
+    for path in asked:
+        head, _, rest = rest.partition(b"\n")
+        if head.endswith(b" missing"):
+            continue
+        size = int(head.rpartition(b" ")[2] or 0)
+        found[path] = rest[:size]
+        rest = rest[size + 1 :]
+    return found
+
+
+def _names(root: Path, *words: str) -> set[str]:
+    return set(_git(root, *words).split("\0"))
 
 
 def _change(row: str, path: str) -> Change:
@@ -49,8 +81,8 @@ def _git(root: Path, *words: str) -> str:
     return (_run(root, *words) or b"").decode("utf-8", "replace")
 
 
-def _run(root: Path, *words: str) -> bytes | None:
-    """Return what Git prints; None if it fails, is missing, or there is no repository."""
+def _run(root: Path, *words: str, given: str = "") -> bytes | None:
+    """Return what Git prints, with `given` as its input; None if it fails, is missing, or there is no repository."""
     if not any((folder / ".git").exists() for folder in (root, *root.parents)) or (git := shutil.which("git")) is None:
         return None
     import subprocess
@@ -58,7 +90,9 @@ def _run(root: Path, *words: str) -> bytes | None:
     # The repository may be untrusted, so none of its programs are run.
     command = [git, "-C", str(root), "-c", "core.fsmonitor=false", *words]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 (our words)
+        done = subprocess.run(  # noqa: S603 (our words)
+            command, input=given.encode(), capture_output=True, timeout=_SECONDS, check=False
+        )
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
     return done.stdout if done.returncode == 0 else None

@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PROVIDER_FAILURES, IndexBusy, IndexUnavailable, PathRefused
-from memoriter.sync import UNSURE, Plan, faulty_front_matter, make_plan, undecoded_of, unreadable_diagnostics
+from memoriter.sync import (
+    UNSURE,
+    Plan,
+    conflict_markers,
+    faulty_front_matter,
+    make_plan,
+    undecoded_of,
+    unreadable_diagnostics,
+)
 from memoriter.types import Diagnostic, Health, Skipped
 from memoriter.workspace import estimate_tokens
 
@@ -147,7 +155,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
         plan: the changes among them that are not indexed yet.
     """
     from memoriter.backends._copies import state_folders
-    from memoriter.workspace import unfinished
+    from memoriter.workspace import unfinished, versions_diagnostics
 
     loading = WARMING if context.embedding.warming else None
     problems = [each for each in (context.embedding.current.problem, context.embedding.failed, loading) if each]
@@ -162,6 +170,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     folders = [*scan.folders, *state_folders(context.settings.sessions_dir)]
     left = [each.diagnostic for each in unfinished(folders) if not each.active]
     diagnostics = [*index.notices, *problems, *left, *unreadable_diagnostics([*scan.skipped, *unreadable])]
+    diagnostics += (*versions_diagnostics(scan.skipped, context.workspace.root), *conflict_markers(index))
     diagnostics += faulty_front_matter(index)
     unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
     if not plan.empty and not indexed and not unused:

@@ -11,7 +11,7 @@ from memoriter.errors import PathRefused, UsageError, WriteConflict
 from memoriter.filters import parse_days
 from memoriter.ids import bytes_hash
 from memoriter.journal._changes import FORGET, FOUND, OWNER, TIDY, Change, acting, lines_of, text_of
-from memoriter.journal._weave import Weave, content_of, in_force, origin_of, taken_back, text_at
+from memoriter.journal._weave import Weave, content_of, in_force, origin_of, taken_back, text_at, without_forgotten
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -300,10 +300,12 @@ class History:
             for change in self._journal.of_file(file):
                 by_path.setdefault(change.path, []).append(change)
         for path in sorted({*paths, *by_path} if only is None else only):
-            content = self._look(path)
-            now = None if content is None else bytes_hash(content)
             changes = by_path.get(path, [])
-            if not changes or changes[-1].after != now:  # looking at it has entered what another program changed
+            if changes and changes[-1].state == "done":  # what the journal has not seen yet, it would date now
+                now = changes[-1].after
+            else:
+                content = self._look(path)
+                now = None if content is None else bytes_hash(content)
                 changes = self._journal.of_note(path).changes
             known, text = text_at(changes, time, now)
             if not known and first_known:
@@ -316,7 +318,7 @@ class History:
         changes = self._journal.of_note(path).changes
         if not changes:
             return self._look(path)
-        return content_of([line for hunk in changes[0].hunks or () for line in hunk.added])
+        return without_forgotten(line for hunk in changes[0].hunks or () for line in hunk.added)
 
     def _look(self, path: str) -> bytes | None:
         with suppress(PathRefused):

@@ -89,10 +89,6 @@ class Weave:
     def _place_of(self, wanted: WovenLine) -> int:
         return next(place for place in range(len(self.lines) - 1, -1, -1) if self.lines[place] is wanted)
 
-    def text(self) -> bytes | None:
-        """Return the content of the note; None if it does not exist or a line of it is not known."""
-        return content_of([line.content for line in self.alive])
-
     def part(self, chosen: Collection[str]) -> Parting:
         """Return what the note is without some of its changes.
 
@@ -255,12 +251,14 @@ def content_of(lines: Sequence[Line]) -> bytes | None:
 
 def text_after(changes: Sequence[Change], after: str | None) -> bytes | None:
     """Return the content of a note that has a hash after its last change; None if it is not known, or there is none."""
-    weave = Weave.of(changes, after)
-    return weave.text() if weave.changes and weave.hash == after else None
+    lines = _lines_after(changes, after)
+    return None if lines is None else content_of(lines)
 
 
 def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bool, bytes | None]:
     """Return whether the journal knows a note at a time, and its content then; None: there was no note.
+
+    In the place of a line that was forgotten since, it has an empty one.
 
     Args:
         changes: all changes of the note, in their order.
@@ -271,11 +269,25 @@ def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bo
     after = changes[later].before if later < len(changes) else now
     if later < len(changes) and changes[later].act == FOUND and not later:
         return False, None
-    weave = Weave.of(changes[:later], after)
     if after is None:
         return True, None
-    text = weave.text() if weave.changes and weave.hash == after else None
-    return text is not None, text
+    lines = _lines_after(changes[:later], after)
+    return lines is not None, None if lines is None else without_forgotten(lines)
+
+
+def _lines_after(changes: Sequence[Change], after: str | None) -> list[Line] | None:
+    """Return the lines of a note that has a hash after its last change; None: the journal does not know."""
+    held = in_force(changes, after)
+    lines = list[Line]()
+    for change in held:
+        for hunk in reversed(change.hunks or ()):
+            lines[hunk.start : hunk.start + len(hunk.removed)] = hunk.added
+    return lines if held else None
+
+
+def without_forgotten(lines: Iterable[Line]) -> bytes:
+    """Return the content that lines are, with an empty line in the place of each that was forgotten."""
+    return b"\n".join(line or b"" for line in lines)
 
 
 def origin_of(changes: Sequence[Change], line: int) -> tuple[Change, tuple[str, ...]] | None:

@@ -18,7 +18,14 @@ from memoriter.sync._changes import (
     may_change_unseen,
 )
 from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
-from memoriter.sync._read import LEFT_OUT, MARKS, faulty_front_matter, undecoded_of, unreadable_diagnostics
+from memoriter.sync._read import (
+    LEFT_OUT,
+    MARKS,
+    conflict_markers,
+    faulty_front_matter,
+    undecoded_of,
+    unreadable_diagnostics,
+)
 
 if TYPE_CHECKING:
     from memoriter.sync._sessions import DEBOUNCE_SECONDS, at_lines, due, new_chunks, skipped_in
@@ -46,6 +53,7 @@ __all__ = [
     "background_of",
     "changes_for",
     "chunks_of",
+    "conflict_markers",
     "due",
     "entry_of",
     "faulty_front_matter",

@@ -29,7 +29,10 @@ UNDECODED = "undecoded:"
 """The prefix of index keys that mark files with bytes other than UTF-8. The path follows it."""
 FAULTY = "front_matter:"
 """The prefix of index keys that hold the lines of a note's front matter that are no YAML. The path follows it."""
-MARKS = (UNDECODED, FAULTY)
+MERGING = "merging:"
+"""The prefix of index keys that hold the lines with two versions that Git could not merge. The path follows it."""
+MARKS = (UNDECODED, FAULTY, MERGING)
+_BETWEEN = "======="
 LEFT_OUT = "notes_left_out"
 _FAULTS = {"special", "unreadable", "too_large", "hard_link"}
 """Reasons that need attention. Other paths are skipped on purpose."""
@@ -197,9 +200,18 @@ def _index_file(
         entries = analyze_note(loaded.source, note, cutting)
     _mark(index, UNDECODED + source.path, "" if loaded.decoded else loaded.hash, known=indexed is not None)
     _mark(index, FAULTY + source.path, ", ".join(map(str, note.faulty)), known=indexed is not None)
+    _mark(index, MERGING + source.path, _unmerged(loaded.text), known=indexed is not None)
     with watch.stage("store"):
         index.put_file(loaded.source, loaded.hash, entries, tags=note.tags, names=note.titles)
     return _Change("changed" if indexed else "added", len(entries))
+
+
+def _unmerged(text: str) -> str:
+    """Return the numbers of the lines at which Git has put two versions that it could not merge."""
+    if "<<<<<<< " not in text or f"\n{_BETWEEN}" not in text or "\n>>>>>>> " not in text:
+        return ""
+    lines = text.split("\n")
+    return ", ".join(str(number) for number, line in enumerate(lines, 1) if line.startswith("<<<<<<< "))
 
 
 def _mark(index: Store, key: str, value: str, *, known: bool) -> None:
@@ -245,6 +257,17 @@ def faulty_front_matter(index: Store) -> tuple[Diagnostic, ...]:
     message = f"Front matter that is neither YAML nor TOML is read as plain text in {', '.join(named[:_NAMED])}{more}."
     remedy = "Put values with `: `, `#`, `@` or quotes into quotation marks."
     return (Diagnostic("front_matter", message, remedy),)
+
+
+def conflict_markers(index: Store) -> tuple[Diagnostic, ...]:
+    """Return a diagnostic that names the notes with two versions that Git could not merge, if there are any."""
+    marked = _marked(index, index.metas(MERGING), MERGING)
+    if not marked:
+        return ()
+    named = [f"{path} ({'lines' if ',' in lines else 'line'} {lines})" for path, lines in sorted(marked.items())]
+    more = f" and {len(named) - _NAMED} more notes" if len(named) > _NAMED else ""
+    message = f"Git could not merge two versions in {', '.join(named[:_NAMED])}{more}; both are searched."
+    return (Diagnostic("unmerged", message, "Keep what you need of both, and delete the lines with `<<<<<<<`."),)
 
 
 def _marked(index: Store, marks: Mapping[str, str], mark: str) -> dict[str, str]:

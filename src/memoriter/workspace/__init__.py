@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._hit_authors import author_of_hit, hit_authors
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note, tags_in
+    from memoriter.workspace._versions import join_versions, versions_diagnostics
     from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
         OpenTranscript,
@@ -108,6 +109,7 @@ __all__ = [
     "is_client_memory",
     "is_memory_path",
     "items_of",
+    "join_versions",
     "lines_of",
     "log_form",
     "marked",
@@ -132,6 +134,7 @@ __all__ = [
     "tags_in",
     "transcripts_of",
     "unfinished",
+    "versions_diagnostics",
     "visible",
     "without_digits",
     "without_injected",
@@ -145,6 +148,7 @@ def __getattr__(name: str) -> Any:
         "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
         "_hit_authors": {"author_of_hit", "hit_authors"},
         "_noise": {"noisy_lines"},
+        "_versions": {"join_versions", "versions_diagnostics"},
         "_note": {"Note", "read_front_matter", "read_note", "tags_in"},
         "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "items_of", "scan_blocks"},
         "transcripts": {

@@ -293,6 +293,18 @@ def sync_copy_of(original: str) -> str:
     return f"it looks like a copy of {original!r} that a program made"
 
 
+def copied_note(name: str) -> str | None:
+    """Return the name of the note that a sync program has copied to a file of this name; None: it is no such name.
+
+    >>> copied_note("Plan (Bob's conflicted copy 2024-03-05).md"), copied_note("Plan.sync-conflict-20240305-1-A.md")
+    ('Plan.md', 'Plan.md')
+    """
+    if match := _SYNC_COPY.search(name):
+        return name[: match.start()].rstrip(" ") + Path(name).suffix
+    match = COPY_NAME.fullmatch(name)
+    return match and match["stem"] + match["suffix"]
+
+
 def original_beside(file: str) -> str | None:
     """Return the name of the note that a file is a copy of, if that note is next to it; else None.
 
