@@ -1,7 +1,8 @@
 """The settings: OpenClaw's keys and defaults, read from JSON5, each with its origin."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.config._check import SettingRow, reference
@@ -161,9 +162,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name on first use: a caller that only needs paths does not import the settings."""
-    lazy = {
+# Import a name on first use: a caller that only needs paths does not import the settings.
+__getattr__ = lazy_names(
+    __name__,
+    {
         "_check": "SettingRow reference",
         "_configuration": "Configuration check_text load with_values",
         "_document": "Origin OriginKind expand",
@@ -174,24 +176,17 @@ def __getattr__(name: str) -> Any:
         "_openclaw_keys": "OpenClawKeys openclaw_keys",
         "_places": (
             "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of check_trust chosen_file distrust_reason "
-            "find_workspace home_of in_home in_repository index_path missing_remedy place_index "
-            "untrusted_diagnostic user_home_of workspace_key"
+            "find_workspace home_of in_home in_repository index_path missing_remedy place_index untrusted_diagnostic "
+            "user_home_of workspace_key"
         ),
-        "_schema": (
-            "AgentDefaults AgentSettings Citations Compaction MemoryFlush MemorySettings ModelProvider Settings"
-        ),
+        "_schema": "AgentDefaults AgentSettings Citations Compaction MemoryFlush MemorySettings ModelProvider Settings",
         "_search": (
-            "Batch Cache Chunking DayBudget Experimental ExtraPathSetting Hybrid Local MemorySearch "
-            "Mmr QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Strategy "
-            "SyncSection TemporalDecay default_local_model Engine Store VectorStoreSection"
+            "Batch Cache Chunking DayBudget Experimental ExtraPathSetting Hybrid Local MemorySearch Mmr "
+            "QuerySettings RemoteSection Rerank RerankLocal RerankRemote Scoring SessionSync Strategy SyncSection "
+            "TemporalDecay default_local_model Engine Store VectorStoreSection"
         ),
         "_section": "Doc ExtensionSection Section Whole positive_or_default",
         "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",
-    }
-    for module, names in lazy.items():
-        if name in names.split():
-            value = getattr(import_module(f"{__name__}.{module}"), name)
-            globals()[name] = value  # so that the next use does not come here
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    },
+)

@@ -1,7 +1,8 @@
 """Ranking: pure functions from a query and an index to hits."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memoriter.lazy import lazy_names
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import terms_of_day
@@ -72,30 +73,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load diagnostics and the operators of queries on first use."""
-    if name == "understand":
-        from memoriter.search import _typed
-
-        return _typed.understand
-    if name in {"search_without_limits", "diagnose_empty"}:
-        from memoriter.search import _empty_result
-
-        return getattr(_empty_result, name)
-    if name in {"Examination", "RankedQuery", "examine"}:
-        from memoriter.search import _why_not
-
-        return getattr(_why_not, name)
-    if name in {"Marker", "marker_of"}:
-        from memoriter.search import _marking
-
-        return getattr(_marking, name)
-    if name in {"Drawing", "draw"}:
-        from memoriter.search import _projection
-
-        return getattr(_projection, name)
-    if name == "rank_lines":
-        from memoriter.search import _typed_ranking
-
-        return _typed_ranking.rank_lines
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Load diagnostics and the operators of queries on first use.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_typed": "understand",
+        "_empty_result": "search_without_limits diagnose_empty",
+        "_why_not": "Examination RankedQuery examine",
+        "_marking": "Marker marker_of",
+        "_projection": "Drawing draw",
+        "_typed_ranking": "rank_lines",
+    },
+)
