@@ -373,7 +373,7 @@ class Memory:
         try:
             left = self._plugins.forgotten(self, receipt)
         except ConfigError as error:  # of a plugin that the memory slot names, which may still have the text
-            left = (Diagnostic(error.code, error.message, error.remedy),)
+            left = (Diagnostic.of(error),)
         return replace(receipt, left=(*receipt.left, *left))
 
     @checked

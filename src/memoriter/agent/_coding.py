@@ -218,7 +218,7 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
     try:
         usage = context_usage(hook_input.transcript)
     except PathRefused as error:
-        reason = Diagnostic(error.code, error.message, error.remedy)
+        reason = Diagnostic.of(error)
         return HookAnswer(None, (*capture.reasons, reason), capture.texts)
     if usage is None:
         return HookAnswer(None, capture.reasons, capture.texts)
@@ -240,7 +240,7 @@ def _record(hook_input: HookInput, session: Session, *, interactive: bool) -> tu
         try:
             conversation = read_conversation(hook_input.transcript, client=client, cwd=hook_input.cwd)
         except PathRefused as error:
-            reasons = (Diagnostic(error.code, error.message, error.remedy),)
+            reasons = (Diagnostic.of(error),)
     if hook_input.event == "session-end":
         return (*reasons, *session.end(conversation))
     return (*reasons, *(session.compacted(conversation, hook_input.summary) if conversation is not None else ()))

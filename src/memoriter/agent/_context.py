@@ -71,7 +71,7 @@ def load_parts(
         try:
             notes.append((workspace.daily((now - timedelta(days=days)).date()), word, "end"))
         except PathRefused as error:
-            reasons.append(Diagnostic(error.code, error.message, error.remedy))
+            reasons.append(Diagnostic.of(error))
     for file, title, keep in notes:
         path = file.relative_to(workspace.root).as_posix()
         try:
@@ -79,7 +79,7 @@ def load_parts(
             lines = text.split("\n")
             authors = workspace.authors(path, lines)
         except MemoriterError as error:
-            reasons.append(Diagnostic(error.code, error.message, error.remedy))
+            reasons.append(Diagnostic.of(error))
             continue
         if text.strip():
             lines, authors = shown_lines(lines, authors, allowed, path)

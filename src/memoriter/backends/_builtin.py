@@ -516,7 +516,7 @@ def _query_vectors(
         except EmbeddingError as error:
             late = hasty and isinstance(error, TransientFailure)
             if late or not embedding.fall_back(error):
-                return None, Diagnostic(error.code, error.message, error.remedy)
+                return None, Diagnostic.of(error)
         # The index must hold the vectors of the model that embeds the query.
         context.follow_provider(index)
     return None, embedding.current.problem or embedding.failed or embedding.paused

@@ -399,7 +399,7 @@ class Embedding:
             error = refusal_of(choice, self.outside)
         except EmbeddingError as refused:
             error = refused
-        return Diagnostic(error.code, error.message, error.remedy) if error else self.paused
+        return Diagnostic.of(error) if error else self.paused
 
     def egress_notice(self) -> str | None:
         """Return where text may be sent from now on; None if nowhere, or if the user was informed before."""

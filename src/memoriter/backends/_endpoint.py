@@ -270,7 +270,7 @@ class SharedEndpoint:
             return
         if isinstance(error, GivenUp) and (not hasty or self.guard.was_hasty):
             self.note(error)  # a single short wait is not evidence of a failure
-        self.guard.failed(Diagnostic(error.code, error.message, error.remedy), hasty=hasty)
+        self.guard.failed(Diagnostic.of(error), hasty=hasty)
 
 
 class PatientProvider:
@@ -369,7 +369,7 @@ class Slot:
 
     def disable(self, error: MemoriterError, now: float) -> None:
         """Let no caller use the provider, from `now` on (monotonic seconds)."""
-        self.problem = Diagnostic(error.code, error.message, error.remedy)
+        self.problem = Diagnostic.of(error)
         self.problem_since = now
 
 

@@ -303,7 +303,7 @@ def carry_out(
     try:
         index.begin_forgetting()
     except IndexUnavailable as error:
-        problems.append(_diagnostic(error))
+        problems.append(Diagnostic.of(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
     query = copy_query(plan.request.match, plan.notes)
     left = unfinished([*workspace.scan().folders, *state_folders(sessions)])
@@ -358,7 +358,7 @@ def _remove_from_notes(plan: ForgetPlan, workspace: Workspace, problems: list[Di
         except MemoriterError as error:
             if not removed:
                 raise
-            problems.append(_diagnostic(error))
+            problems.append(Diagnostic.of(error))
         else:
             removed.append(removal)
     return removed
@@ -381,7 +381,3 @@ def _foreign_transcript(path: str) -> Diagnostic:
     """Return the diagnostic for a transcript that was indexed again, because its file belongs to another program."""
     message = f"{path!r} is in a folder that memoriter only reads. It stays indexed until the file is deleted."
     return Diagnostic("transcript", message, "Delete the file there, then run `memoriter index`.")
-
-
-def _diagnostic(error: MemoriterError) -> Diagnostic:
-    return Diagnostic(error.code, error.message, error.remedy)

@@ -127,7 +127,7 @@ class Indexing:
         except IndexDamaged:
             raise
         except IndexBusy as error:
-            diagnostic = Diagnostic(error.code, error.message, error.remedy)
+            diagnostic = Diagnostic.of(error)
             if first:
                 return [diagnostic]
             return [diagnostic, *scan_staleness(self.context.workspace, index, busy=True)]
@@ -188,7 +188,7 @@ class Indexing:
             embedding.open(deadline)
         except EmbeddingError as error:
             if not embedding.fall_back(error):
-                return [Diagnostic(error.code, error.message, error.remedy)]
+                return [Diagnostic.of(error)]
         self.context.follow_provider(index)
         return []
 
@@ -250,7 +250,7 @@ class Indexing:
                 if isinstance(error, GivenUp) and embedding.paused is None and has_vectors:
                     break  # a timeout is no evidence against the provider; `vectors_pending` reports the rest
                 if not embedding.fall_back(error):
-                    diagnostics.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
+                    diagnostics.append(embedding.paused or Diagnostic.of(error))
                     break
                 self.context.follow_provider(index)
         failed = [embedding.failed] if embedding.failed else []
@@ -265,7 +265,7 @@ class Indexing:
         try:
             self.context.embedding.open().embed(["ready"], role="query")
         except EmbeddingError as error:
-            diagnostics.append(Diagnostic(error.code, error.message, error.remedy))
+            diagnostics.append(Diagnostic.of(error))
             return False
         return True
 
@@ -348,7 +348,7 @@ class Indexing:
                     )
                 )
         except MemoriterError as error:  # the note itself is saved, even if indexing fails
-            return (Diagnostic(error.code, error.message, error.remedy),)
+            return (Diagnostic.of(error),)
         return ()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:

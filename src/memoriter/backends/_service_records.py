@@ -137,7 +137,7 @@ class Attempts:
         elif not error.attempted and (last is not None or isinstance(error, TransientFailure)):
             return  # the call was never sent, so it is not evidence of a failure
         else:
-            attempt = Attempt(now, Diagnostic(error.code, error.message, error.remedy))
+            attempt = Attempt(now, Diagnostic.of(error))
         name = self._name(choice)
         self._in_process[name] = attempt
         if choice.kind in KEPT:

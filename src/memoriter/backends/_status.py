@@ -275,7 +275,7 @@ class _CanaryRun:
             for batch in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
                 vectors_by_id |= {rows[at][0].id: row for at, row in zip(batch.positions, batch.vectors, strict=True)}
         except EmbeddingError as error:
-            self.reasons.append(Diagnostic(error.code, error.message, error.remedy))
+            self.reasons.append(Diagnostic.of(error))
         return vectors_by_id
 
 

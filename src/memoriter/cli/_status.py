@@ -85,7 +85,7 @@ def _with_long_term(status: Status, memory: Memory) -> Status:
     try:
         return replace(status, long_term_memories=len(memory.long_term.entries()))
     except MemoriterError as error:
-        notice = Diagnostic(error.code, error.message, error.remedy)
+        notice = Diagnostic.of(error)
         return replace(status, notices=(*status.notices, notice))
 
 

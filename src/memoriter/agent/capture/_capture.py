@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.agent._session_files import OWN_KEY
 from memoriter.agent.capture._entries import CAPTURE
-from memoriter.agent.flush import to_diagnostic
 from memoriter.environment import local_time
 from memoriter.errors import MemoriterError
 from memoriter.ids import content_hash
 from memoriter.journal import acting
+from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from memoriter.agent._session_files import Entry, SessionStore
     from memoriter.agent.capture._conversation import Conversation
     from memoriter.agent.flush import Flushing
-    from memoriter.types import Diagnostic
     from memoriter.workspace import Workspace
 
 Kind = Literal["summary", "prompts"]
@@ -75,7 +74,7 @@ class Capturing:
                 at = conversation.summarized_at
                 return self._keep("summary", conversation.summary, conversation, context, until=at)
         except (MemoriterError, OSError) as error:
-            return (to_diagnostic(error),)
+            return (Diagnostic.of(error),)
         return ()
 
     def at_end(self, conversation: Conversation, context: Iterable[str] = ()) -> tuple[Diagnostic, ...]:
@@ -94,7 +93,7 @@ class Capturing:
                 raw = "\n".join(prompt.text for prompt in prompts)
                 reasons += self._keep("prompts", raw, conversation, context, until=prompts[-1].at, since=since)
         except (MemoriterError, OSError) as error:
-            reasons += (to_diagnostic(error),)
+            reasons += (Diagnostic.of(error),)
         return reasons
 
     def news(self) -> str:

@@ -280,7 +280,7 @@ def is_late(error: Exception) -> bool:
 def to_reason(error: Exception, name: str) -> Diagnostic:
     """Return why a program did not answer."""
     if isinstance(error, MemoriterError):
-        return Diagnostic(error.code, error.message, error.remedy)
+        return Diagnostic.of(error)
     return Diagnostic(
         "internal", sentence(f"{name} failed: {type(error).__name__}: {error}"), "Run `memoriter doctor`."
     )

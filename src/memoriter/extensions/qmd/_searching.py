@@ -76,7 +76,7 @@ class Searcher:
                 rows = self.transport.rows(second, timeout=deadline.left)
                 asked = second
             except QmdTimeout as error:
-                notices = (*notices, Diagnostic(error.code, error.message, error.remedy))
+                notices = (*notices, Diagnostic.of(error))
             except QmdCrashed:
                 pass  # a QMD without typed queries; that no file has all words stays true
         hits, left_out = self._hits(rows, asked, folders)
@@ -171,11 +171,6 @@ class Searcher:
             source="sessions" if folder.kind == "sessions" else "memory",
             context=row.context,
         )
-
-
-def failure_notice(error: QmdFailure) -> Diagnostic:
-    """Return a failure as a notice of an answer that is there nevertheless."""
-    return Diagnostic(error.code, error.message, error.remedy)
 
 
 def mapped_scores(raw: Sequence[float], ranking: Ranking) -> list[float]:
