@@ -136,10 +136,17 @@ class BuiltinBackend:
         if self.reranking is not None and not hasty:
             self.reranking.warm()  # while the index is updated
         act = partial(
-            self._search, text=text, query=query, progress=progress, watch=watch, observe=observe, hasty=hasty
+            self._search,
+            text=text,
+            query=query,
+            deadline=deadline,
+            hasty=hasty,
+            watch=watch,
+            progress=progress,
+            observe=observe,
         )
         with work_until(deadline):
-            result = self._context.with_recovery(partial(act, deadline=deadline))
+            result = self._context.with_recovery(act)
             timings = watch.timings()
         log.debug("search stages: %s", Listed(timings))
         values = len(text), result.mode, len(result.hits), result.outcome, timings["total"]
@@ -151,13 +158,14 @@ class BuiltinBackend:
         index: Store,
         text: str,
         query: Query,
-        progress: Callable[[Progress], None] | None,
-        watch: Stopwatch,
-        *,
-        observe: Callable[[Store, Question, Ranking], None] | None,
-        hasty: bool,
         deadline: Deadline,
+        *,
+        hasty: bool,
+        watch: Stopwatch,
+        progress: Callable[[Progress], None] | None,
+        observe: Callable[[Store, Question, Ranking], None] | None,
     ) -> SearchResult:
+        """Bring the index up to date, embed the question, rank, rank again if the judge has answered, and answer."""
         with watch.stage("embed"):
             if not query.update:
                 self.embedding.warm()
@@ -184,20 +192,43 @@ class BuiltinBackend:
             ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
-        hits = ranking.hits
-        time = query.time
         missed = _unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
-        serving = vectors is not None if texts else self._context.serving(index)
+        return self._answer(index, question, ranking, reasons, vectors=vectors, problem=problem)
+
+    def _answer(
+        self,
+        index: Store,
+        question: Question,
+        ranking: Ranking,
+        reasons: list[Diagnostic],
+        *,
+        vectors: Vectors | None,
+        problem: Diagnostic | None,
+    ) -> SearchResult:
+        """Return the result of a ranking: whether it answers, and whether the memory could look everywhere.
+
+        Args:
+            index: the open index.
+            question: what was asked.
+            ranking: its hits.
+            reasons: the diagnostics of the search so far.
+            vectors: those of the question; empty: it has no text to embed.
+            problem: why there are none, or why another provider made them.
+        """
+        query = question.query
+        hits = ranking.hits
+        embeds_nothing = vectors is not None and not vectors
+        serving = self._context.serving(index) if embeds_nothing else vectors is not None
         health = health_of(self._context, index, reasons, serving=serving)
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
-        is_late = deadline.passed
+        is_late = question.deadline.passed
         certain = not is_late
-        if health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons)):
+        if health.pending and not embeds_nothing and (vectors or not query.update or are_to_come(problem, reasons)):
             certain = False
-        deciding_hits = hits if time is None else deciding(hits)
-        spec = self.embedding.current.spec
+        deciding_hits = hits if query.time is None else deciding(hits)
+        spec = self.embedding.slot().spec
         by_words = self.settings.search.hybrid
         if query.lines:
             by_words = any(line.kind == "lex" for line in query.lines)
@@ -212,7 +243,7 @@ class BuiltinBackend:
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if is_late else None,
-            reasons=() if hits and time is None else explain_hits(index, question, ranking),
+            reasons=() if hits and query.time is None else explain_hits(index, question, ranking),
             understood=query.understood,
             certainty=ranking.certainty if certain else None,
         )
@@ -265,7 +296,7 @@ class BuiltinBackend:
 
     def _settings(self, store: Store, index: Snapshot, query: Query) -> SearchSettings:
         settings = self.settings.search
-        spec = self.embedding.current.spec
+        spec = self.embedding.slot().spec
         if spec is not None:
             settings = replace(settings, background=self._baseline_of(store, index, spec))
         given = {name: getattr(query, name) for name in OVERRIDING}
@@ -357,7 +388,7 @@ class BuiltinBackend:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Why the provider cannot be used, as far as it is known without a request."""
-        return tuple(filter(None, (self.embedding.current.problem,)))
+        return tuple(filter(None, (self.embedding.slot().problem,)))
 
     @property
     def background_run(self) -> BackgroundRun | None:
@@ -508,7 +539,7 @@ def _query_vectors(
         return [], None
     if embedding.warming:
         return None, WARMING
-    while embedding.current.spec is not None and index.vectors():
+    while embedding.slot().spec is not None and index.vectors():
         if deadline.passed and not all(embedding.knows(*each) for each in texts):
             return None, Diagnostic("deadline", "The deadline left no time for vector search.", "Ask again.")
         try:
@@ -519,7 +550,7 @@ def _query_vectors(
                 return None, Diagnostic.of(error)
         # The index must hold the vectors of the model that embeds the query.
         context.follow_provider(index)
-    return None, embedding.current.problem or embedding.failed or embedding.paused
+    return None, embedding.slot().problem or embedding.failed or embedding.paused
 
 
 def _typed_query(query: Query, vectors: Vectors | None) -> TypedQuery:

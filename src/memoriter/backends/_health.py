@@ -90,7 +90,7 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
         serving: whether vector search works.
     """
     embedding = context.embedding
-    provider = context.embedding.current
+    provider = context.embedding.slot()
     index_unread = {IndexBusy.code, IndexUnavailable.code, *UNUSED, "index_read_only", "not_indexed", "unreadable"}
     chunks = index.corpus().chunks
     if not chunks and index_unread.isdisjoint(reason.code for reason in reasons):
@@ -133,7 +133,7 @@ def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
 
 def _next_request_tokens(context: BackendContext, index: Store, pending: int) -> int:
     """Return the approximate number of tokens of the next indexing request."""
-    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.current.spec else ()
+    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.slot().spec else ()
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
@@ -150,7 +150,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
     from memoriter.workspace import unfinished
 
     loading = WARMING if context.embedding.warming else None
-    problems = [each for each in (context.embedding.current.problem, context.embedding.failed, loading) if each]
+    problems = [each for each in (context.embedding.slot().problem, context.embedding.failed, loading) if each]
     indexed = index.files()
     unreadable = [
         Skipped(source.path, "unreadable", "it may not be read")

@@ -154,7 +154,7 @@ class Indexing:
 
     def _lacks_vectors(self, index: Store) -> bool:
         """Return whether a model in this process is to compute vectors and has computed none."""
-        choice = self.context.embedding.current.choice
+        choice = self.context.embedding.slot().choice
         return choice is not None and choice.kind in LOADED and not index.vectors()
 
     def _retry_due(self) -> bool:
@@ -221,7 +221,7 @@ class Indexing:
 
         self.context.follow_provider(index)
         for _ in range(2):
-            provider = embedding.current
+            provider = embedding.slot()
             if provider.problem is not None:
                 diagnostics.append(provider.problem)
                 break
@@ -236,7 +236,7 @@ class Indexing:
                 if embedding.unknown:
                     open_provider()
                     self.context.follow_provider(index)
-                choice = embedding.current.choice  # opening may have changed it
+                choice = embedding.slot().choice  # opening may have changed it
                 if task.question and choice and choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
@@ -378,7 +378,7 @@ class Indexing:
             report = self.embed(index, sync, report, task, [])
         self._scanned = replace(self._scanned, fully=True)
         embedding = self.context.embedding
-        provider = self.context.embedding.current
+        provider = self.context.embedding.slot()
         pending = bool(report is not None and report.pending and provider.spec is not None)
         out_of_time = deadline.passed and pending and embedding.paused is None
         unfinished = report is not None and bool(report.unread or out_of_time)

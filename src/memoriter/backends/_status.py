@@ -45,7 +45,7 @@ def builtin_status(
         search: its search, the real path, to find passages that must be found; None: they are not searched for.
     """
     check = run_canaries(context, index, search) if search else CanaryReport()
-    provider = context.embedding.current
+    provider = context.embedding.slot()
     settings = context.settings
     spec = provider.spec
     choice = provider.choice
@@ -257,7 +257,7 @@ class _CanaryRun:
     def computed_vectors(self) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the model computes for the passages now; empty if it is not in use."""
         if self._computed is None:
-            self._computed = self._embed() if self.context.embedding.current.spec and self.index.vectors() else {}
+            self._computed = self._embed() if self.context.embedding.slot().spec and self.index.vectors() else {}
         return self._computed
 
     def _embed(self) -> dict[int, NDArray[np.float32]]:
