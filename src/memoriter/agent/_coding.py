@@ -75,10 +75,6 @@ class HookAnswer:
 def read_hook(event: str, payload: bytes) -> HookInput:
     """Parse and validate the input of a hook.
 
-    Args:
-        event: the event's name on the command line.
-        payload: the JSON object from stdin; only a few of its keys are used.
-
     Raises:
         UsageError: the event is unknown, or the text is not valid input for this hook.
     """

@@ -123,15 +123,7 @@ def render(parts: Sequence[ContextPart], day: str, budget: int, label: str = "")
 
 
 def share_budget(lengths: Sequence[int], room: int) -> list[int]:
-    """Divide a budget among texts in equal shares; long texts receive what short ones do not need.
-
-    Args:
-        lengths: characters of each text.
-        room: characters to divide.
-
-    Returns:
-        Characters for each text, in the order of `lengths`.
-    """
+    """Divide a budget among texts in equal shares; long texts receive what short ones do not need."""
     granted = [0] * len(lengths)
     waiting = sorted(range(len(lengths)), key=lambda number: lengths[number])
     while waiting:

@@ -90,13 +90,7 @@ class Scope:
 
 
 def scope_of(filters: Filters, allowed: Collection[SourceKind], there: Collection[SourceKind]) -> Scope:
-    """Return the sources that a search covers.
-
-    Args:
-        filters: the filters of the query.
-        allowed: the kinds that the settings allow, whatever the index still holds.
-        there: the kinds that the index holds.
-    """
+    """Return the sources that a search covers."""
     requested = filters.sources if filters.sources is not None else frozenset(allowed)
     kinds = tuple(sorted(requested.intersection(allowed, there)))
     refused = filters.sources is not None and not filters.sources.intersection(allowed)

@@ -127,12 +127,6 @@ class Forgotten:
 def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings: BackendSettings) -> ForgetPlan:
     """Return what a request would remove. First finish what killed processes left next to notes.
 
-    Args:
-        request: what to forget.
-        workspace: the notes.
-        index: the index of them.
-        settings: the settings of the backend.
-
     Raises:
         UsageError: the request names nothing that exists.
         WriteConflict: the request names lines of a note, which changed because an interrupted write was finished.

@@ -36,14 +36,7 @@ if TYPE_CHECKING:
 def builtin_status(
     context: BackendContext, index: Store, reranking: Reranking | None, search: Callable[[Query], SearchResult] | None
 ) -> Status:
-    """Return the status of a backend.
-
-    Args:
-        context: the backend.
-        index: its open index.
-        reranking: its reranker.
-        search: its search, the real path, to find passages that must be found; None: they are not searched for.
-    """
+    """Return the status of a backend. With its search, passages that must be found are searched for."""
     check = run_canaries(context, index, search) if search else CanaryReport()
     provider = context.embedding.slot()
     settings = context.settings

@@ -185,13 +185,7 @@ def offer_trust(options: GlobalOptions) -> None:
 
 
 def notice_of_untrusted(found: Place, options: GlobalOptions, env: Environment) -> str:
-    """Return what the owner is told, once for each folder, if an agent works in one that is not trusted; else nothing.
-
-    Args:
-        found: the workspace, as far as it is known without the configuration.
-        options: the global options of the hook.
-        env: the environment of the hook, in the agent's folder.
-    """
+    """Return what the owner is told, once for each folder, if an agent works in one that is not trusted."""
     from memoriter.config import TrustStore
 
     store = TrustStore(env.home)

@@ -234,11 +234,7 @@ class LiveTokens:
     """The tokens of a running server; changes of the file take effect at once."""
 
     def __init__(self, home: Path, clock: Callable[[], float]) -> None:
-        """Read the tokens of a home.
-
-        Args:
-            home: memoriter's own folder.
-            clock: returns seconds since 1970.
+        """Read the tokens of a home. Raises ConfigError: the file cannot be read.
 
         Raises:
             ConfigError: the file cannot be read.

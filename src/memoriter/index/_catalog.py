@@ -25,12 +25,7 @@ _ID_AT = slice(68, 72)
 
 
 def list_files(folder: Path, *, clock: Callable[[], float]) -> list[StoredIndex]:
-    """Return the indexes of memoriter in a folder, by name; files of other programs are left out.
-
-    Args:
-        folder: it need not exist.
-        clock: returns seconds since 1970.
-    """
+    """Return the indexes of memoriter in a folder, by name; files of other programs are left out."""
     return [_listed(path, clock) for path in _own_indexes(folder)]
 
 
@@ -79,11 +74,6 @@ def _listed(path: Path, clock: Callable[[], float]) -> StoredIndex:
 
 def drop_file(folder: Path, name: str, *, clock: Callable[[], float]) -> None:
     """Delete an index with its logs, locks and the files that were set aside.
-
-    Args:
-        folder: of the index.
-        name: of its file.
-        clock: returns seconds since 1970.
 
     Raises:
         IndexBusy: another process indexes or watches it.

@@ -82,10 +82,6 @@ class ForeignTables:
     def open(cls, file: Path, name: str) -> Generator[ForeignTables]:
         """Open a file of our own that is a copy of the foreign one.
 
-        Args:
-            file: the copy.
-            name: the name of the foreign file, for messages.
-
         Raises:
             UsageError: it is not an SQLite database, or it is damaged.
         """

@@ -215,17 +215,7 @@ class Index(IndexReader):
         tags: Collection[str] = (),
         names: Collection[str] = (),
     ) -> None:
-        """Replace all stored data of a file, in one transaction. Its chunks get consecutive new ids in file order.
-
-        Args:
-            source: the file.
-            hash: identifies its content.
-            entries: its chunks, starting after the ones that are kept.
-            keep: number of stored chunks, from the first, that stay as they are.
-            tail: how far the file was read, for the next incremental read.
-            tags: its tags, folded.
-            names: the names by which links lead to it, as `folding.fold_name` returns them.
-        """
+        """Replace all stored data of a file, in one transaction; see `Store.put_file`."""
         with self._file.writing() as connection:
             change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
             _cache.mark_used(connection, change.added, now=self._file.clock())

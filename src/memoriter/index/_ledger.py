@@ -53,15 +53,7 @@ class Ledger:
     """A small separate database, created when it is first written. Threads and processes may share it."""
 
     def __init__(self, path: Path, *, wall: Callable[[], float], network: bool | None = None) -> None:
-        """Take the path of the database.
-
-        Methods raise ProviderUnavailable if the file cannot be used.
-
-        Args:
-            path: the database file.
-            wall: returns seconds since 1970.
-            network: whether the file is on a network file system; None: detect.
-        """
+        """Take the path of the database. Methods raise ProviderUnavailable if the file cannot be used."""
         self._path = path
         self._wall = wall
         self._network = network

@@ -32,12 +32,7 @@ class IndexReader:
     """Reads an open index file: the file as it is at each call, or one state of it. A search needs nothing else."""
 
     def __init__(self, file: OpenFile, reading: Callable[[], AbstractContextManager[Database]]) -> None:
-        """Take an open file, and what gives its connection to a method.
-
-        Args:
-            file: the open file.
-            reading: takes the lock and notices changes, or gives the connection of a thread that has the lock already.
-        """
+        """Take an open file; `reading` gives its connection, with the lock or to a thread that has it already."""
         self._file = file
         self._reading = reading
 

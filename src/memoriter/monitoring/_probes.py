@@ -38,12 +38,7 @@ class Readiness:
     """The state of all parts of a memory."""
 
     def __init__(self, run: Run, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Try nothing yet.
-
-        Args:
-            run: runs a function with the memory in a worker thread.
-            clock: returns monotonic seconds.
-        """
+        """Try nothing yet."""
         self._run = run
         self._clock = clock
         self._parts: tuple[StartedPart, ...] = ()

@@ -223,12 +223,7 @@ class Watching:
         opened: Callable[[threading.Event, Callable[[WatchEvent], None]], tuple[Watch, MemoryBackend]],
         on_event: Callable[[WatchEvent], None],
     ) -> None:
-        """Start the thread.
-
-        Args:
-            opened: returns the watch and a backend for its exclusive use.
-            on_event: receives each event, in that thread.
-        """
+        """Start the thread."""
         self._stop = threading.Event()
         self._watch, self._backend = opened(self._stop, on_event)
         self._error: BaseException | None = None

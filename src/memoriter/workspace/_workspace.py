@@ -149,9 +149,6 @@ class Workspace:
     def find(self, path: str) -> tuple[str, Source | None] | None:
         """Return the cited form of a path and its current source.
 
-        Args:
-            path: a cited or an absolute path.
-
         Returns:
             The cited path and the source, or None as the source if the file does not exist. None alone if the path
             can never be memory.

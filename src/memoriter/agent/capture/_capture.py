@@ -56,13 +56,7 @@ class Capturing:
     def after_compaction(
         self, conversation: Conversation, summary: str, context: Iterable[str] = ()
     ) -> tuple[Diagnostic, ...]:
-        """Write the summary that has just replaced a conversation; return what went wrong.
-
-        Args:
-            conversation: the end of the transcript, which may hold the summary.
-            summary: the summary, if the client reports it.
-            context: texts that the conversation received from memory.
-        """
+        """Write the summary that has just replaced a conversation; return what went wrong."""
         if not self._wanted(conversation):
             return ()
         try:

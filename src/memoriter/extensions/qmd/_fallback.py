@@ -46,15 +46,7 @@ class FallbackBackend:
         guard: ServiceGuard,
         scope: QmdScope | None = None,
     ) -> None:
-        """Store the parts. Nothing is opened yet.
-
-        Args:
-            name: the value of `memory.backend`.
-            lease: returns the program from the cache, or a new one. Raises MemoriterError.
-            builtin: the builtin engine.
-            guard: decides when the program is asked.
-            scope: the rules for conversations; None: all may search.
-        """
+        """Store the parts. Nothing is opened yet."""
         self.name = name
         self._lease = lease
         self.builtin = builtin

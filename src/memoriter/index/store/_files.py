@@ -56,11 +56,7 @@ def index_files(path: Path) -> list[Path]:
 
 
 def runs_in_background(path: Path) -> bool:
-    """Return whether a process holds the lock of the run in the background; True if the system offers no way to look.
-
-    Args:
-        path: the path of the index.
-    """
+    """Return whether a process holds the lock of the run in the background; True if the system cannot tell."""
     lock = _lock_file(follow_links(Path(os.path.abspath(path))), BACKGROUND)  # noqa: PTH100 (as in `IndexFiles`)
     if sys.platform == "win32":
         return lock.exists()
