@@ -21,7 +21,6 @@ from memoriter.discovery._channel import (
     delegate,
 )
 from memoriter.discovery._target import (
-    TargetMemory,
     conditions_digest,
     resolve_target,
     settings_digest,
@@ -57,7 +56,6 @@ __all__ = [
     "Reply",
     "Scope",
     "ScopedToken",
-    "TargetMemory",
     "Token",
     "TokenFile",
     "Unanswered",

@@ -38,12 +38,11 @@ from memoriter.embed.local import is_model_uri
 from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from memoriter.embed._batches import BatchFailure, Embedded, embed_in_batches
+    from memoriter.embed._batches import Embedded, embed_in_batches
     from memoriter.embed._rerank import Judge, Reranker, RerankSettings, choose_reranker, open_reranker
     from memoriter.embed.remote.batch import BatchJob, BatchRules, Collected, batch_vendors
 
 __all__ = [
-    "BatchFailure",
     "BatchJob",
     "BatchRules",
     "Choice",
@@ -89,7 +88,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "_batches": "Embedded BatchFailure embed_in_batches",
+        "_batches": "Embedded embed_in_batches",
         "_rerank": "Judge RerankSettings Reranker choose_reranker open_reranker",
         "remote.batch": "BatchJob BatchRules Collected batch_vendors",
     },

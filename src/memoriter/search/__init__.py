@@ -9,8 +9,8 @@ from memoriter.search._dates import terms_of_day
 from memoriter.search._forms import languages_of, terms_and_forms
 from memoriter.search._hits import deciding, in_order_of_time, nothing_then, of_time, with_time
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
-from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
-from memoriter.search._score import MATCH, WEAK, EmbeddedLine, Scoring, SearchSettings, TypedQuery
+from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance
+from memoriter.search._score import MATCH, WEAK, EmbeddedLine, SearchSettings, TypedQuery
 from memoriter.search._terms import ANALYSIS, analyse, classic_terms, link_terms, pack, query_terms
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ __all__ = [
     "RankedLine",
     "RankedQuery",
     "Relevance",
-    "Rescorer",
-    "Scoring",
     "SearchSettings",
     "Trace",
     "TypedQuery",

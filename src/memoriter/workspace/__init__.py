@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from memoriter.lazy import lazy_names
-from memoriter.workspace._confined import Loaded, Raw
+from memoriter.workspace._confined import Loaded
 from memoriter.workspace._cut import estimate_tokens
 from memoriter.workspace._ignore import ignoring_line, in_ignored_folder
 from memoriter.workspace._paths import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._hit_authors import author_of_hit, hit_authors
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note, tags_in
-    from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
+    from memoriter.workspace.chunking import chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
         OpenTranscript,
         TranscriptFolder,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from memoriter.workspace.untrusted import (
         HIDDEN,
         TERMINAL,
-        MarkedEntry,
         Standing,
         authors_of,
         folded,
@@ -47,10 +46,8 @@ if TYPE_CHECKING:
         neutral,
         neutral_data,
         neutral_json,
-        skeleton,
         standing_of,
         visible,
-        without_digits,
         without_injected,
         without_mark,
     )
@@ -69,15 +66,12 @@ if TYPE_CHECKING:
 __all__ = [
     "HIDDEN",
     "MAX_BYTES",
-    "MERGE_TOKENS",
     "TERMINAL",
     "Appended",
     "ExtraPath",
     "Loaded",
-    "MarkedEntry",
     "Note",
     "OpenTranscript",
-    "Raw",
     "Removal",
     "RemovedPassage",
     "Scan",
@@ -126,14 +120,12 @@ __all__ = [
     "remove",
     "replace",
     "scan_blocks",
-    "skeleton",
     "split_citation",
     "standing_of",
     "tags_in",
     "transcripts_of",
     "unfinished",
     "visible",
-    "without_digits",
     "without_injected",
     "without_mark",
 ]
@@ -147,11 +139,11 @@ __getattr__ = lazy_names(
         "_hit_authors": "author_of_hit hit_authors",
         "_noise": "noisy_lines",
         "_note": "Note read_front_matter read_note tags_in",
-        "chunking": "MERGE_TOKENS chunk_lines chunk_markdown items_of scan_blocks",
+        "chunking": "chunk_lines chunk_markdown items_of scan_blocks",
         "transcripts": "OpenTranscript TranscriptFolder Transcripts parse_line parse_object transcripts_of",
         "untrusted": (
-            "HIDDEN TERMINAL MarkedEntry Standing authors_of folded foreign_lines injected marked marked_entries "
-            "neutral neutral_data neutral_json skeleton standing_of visible without_digits without_injected "
+            "HIDDEN TERMINAL Standing authors_of folded foreign_lines injected marked marked_entries "
+            "neutral neutral_data neutral_json standing_of visible without_injected "
             "without_mark"
         ),
         "writing": "Appended Unfinished append entry_of log_form recover remove replace unfinished",
