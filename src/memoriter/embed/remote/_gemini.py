@@ -44,7 +44,6 @@ _FIRST = RemoteModel(
     query_template="[taskType=RETRIEVAL_QUERY] {text}",
     document_template="[taskType=RETRIEVAL_DOCUMENT] {text}",
     tasks=_TASKS,
-    unit=False,
 )
 _SECOND = RemoteModel(
     dimensions=3072,

@@ -44,11 +44,11 @@ class PostgresReader:
     may_use_graphs = True
     """Whether vectors may be searched through graphs; False compares all."""
 
-    def __init__(self, server: Server, state: State, spec: ModelSpec | None = None) -> None:
+    def __init__(self, server: Server, state: State) -> None:
         """Take an open server."""
         self._server = server
         self._state = state
-        self._spec: ModelSpec | None = spec
+        self._spec: ModelSpec | None = None
         self._lock = threading.RLock()
         """Held by a thread that writes."""
         self._held = threading.local()

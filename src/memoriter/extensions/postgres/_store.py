@@ -42,12 +42,9 @@ class PostgresStore(PostgresReader):
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
     """
 
-    def __init__(
-        self, server: Server, name: str, state: State, *, clock: Callable[[], float], spec: ModelSpec | None = None
-    ) -> None:
+    def __init__(self, server: Server, name: str, state: State, *, clock: Callable[[], float]) -> None:
         """Take an open server; use `open`."""
-        super().__init__(server, state, spec)
-        self._spec: ModelSpec | None = spec
+        super().__init__(server, state)
         self.path = Path(server.name) / name
         """The place of the store, for messages."""
         self._name = name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -166,7 +165,6 @@ class Searcher:
             snippet=row.snippet[:limit],
             title=row.title,
             score=round(score, 6),
-            raw_score=row.score if math.isfinite(row.score) else 0.0,
             ranking=search.ranking,
             source="sessions" if folder.kind == "sessions" else "memory",
             context=row.context,
