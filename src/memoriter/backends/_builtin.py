@@ -94,7 +94,7 @@ class _KnownBaseline(NamedTuple):
 
 
 class BuiltinBackend:
-    """A workspace with its index, which is opened on first use. Safe to share between threads."""
+    """A workspace with its index. Safe to share between threads; `MemoryBackend` describes the methods."""
 
     def __init__(
         self,
@@ -315,16 +315,6 @@ class BuiltinBackend:
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> SyncReport:
-        """Update the index to the current files.
-
-        Args:
-            force: index every file again.
-            vectors: also compute every vector again.
-            progress: receives the progress of each stage.
-
-        Raises:
-            IndexBusy: another process is indexing.
-        """
         task = Task(force=force or vectors, vectors=vectors, wait=PATIENCE)
         return self._context.with_recovery(lambda index: self._sync(index, task, progress))
 
@@ -352,21 +342,17 @@ class BuiltinBackend:
         return receipts, [each.diagnostic for each in unfinished([*folders, *state]) if not each.active]
 
     def warm(self) -> None:
-        """Start loading the models in threads of their own; until they are loaded, only keyword search answers."""
         self.embedding.warm()
         if self.reranking is not None:
             self.reranking.warm()
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
-        """Index changes within a search's time budget and return diagnostics for what remains."""
         return self._indexing.refresh(progress=progress)
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
-        """Mark notes as written, so that the next search finds them. Return a diagnostic if it may not."""
         return self._indexing.notes_changed(*paths)
 
     def watch_lease(self) -> AbstractContextManager[None]:
-        """Return the lease of the one watcher. Raises IndexBusy."""
         return self._context.current_index().watch_lease()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
@@ -374,11 +360,9 @@ class BuiltinBackend:
         return self._indexing.follow(job, clock)
 
     def finish(self, stop: Event) -> SyncReport:
-        """Index everything in the background; see `MemoryBackend.finish`."""
         return run_in_background(self._indexing, stop)
 
     def content_version(self) -> str:
-        """Return a name of the indexed content; see `MemoryBackend.content_version`."""
         return self._context.with_recovery(lambda index: index.content_version())
 
     def changes(self, stop: Event) -> Generator[str]:
@@ -392,11 +376,9 @@ class BuiltinBackend:
 
     @property
     def background_run(self) -> BackgroundRun | None:
-        """The last run in the background, which may be at work."""
         return last_run(self.settings)
 
     def estimate(self, *, measured: bool = False) -> Estimate:
-        """Return what `sync` would do and cost; `measured` adds the time. The index is not created or changed."""
         from memoriter.backends._estimate import estimate_of
 
         def act(backend: BuiltinBackend, index: Store) -> Estimate:
@@ -416,33 +398,28 @@ class BuiltinBackend:
         return replace(report, seconds=self.clocks.monotonic() - started, reasons=(*receipts, *left))
 
     def why_not(self, query: Query, citation: str) -> WhyNot:
-        """Return why a passage is not among the hits of a query; see `MemoryBackend.why_not`."""
         from memoriter.backends._why_not import explain_miss
 
         return explain_miss(self._context, self.search, self.varied, query, citation)
 
     def draw_map(self, *, similarity: float) -> PassageMap:
-        """Return the passages in two dimensions; see `MemoryBackend.draw_map`."""
         from memoriter.backends._map import draw_map
 
         configured = self.embedding.configured
         return self._inspect(lambda _, index: draw_map(index, similarity=similarity, configured=configured))
 
     def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[BuiltinBackend]:
-        """Return a backend with other settings of search; see `MemoryBackend.varied`."""
         from memoriter.backends._why_not import with_changes
 
         return self._with_settings(replace(self.settings, search=with_changes(self.settings.search, changes)))
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
-        """Return what forgetting would remove; only finish interrupted writes. Raises UsageError, PathRefused."""
         from memoriter.backends._forget import plan_with_copies
 
         act = partial(plan_with_copies, request, self.workspace, settings=self.settings, reranking=self.reranking)
         return self._context.with_recovery(act)
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Remove a plan's text from notes, transcripts and the index. Raises WriteConflict, WriteError."""
         from memoriter.backends._forget import carry_out
 
         def drop(paths: tuple[str, ...]) -> CompactReport:
@@ -451,15 +428,10 @@ class BuiltinBackend:
         return carry_out(plan, self.workspace, self._context.current_index(), self.settings.sessions_dir, drop)
 
     def egress_notice(self) -> str | None:
-        """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
         notices = self.embedding.egress_notice(), self.reranking and self.reranking.egress_notice()
         return " and to ".join(filter(None, notices)) or None
 
     def status(self, *, deep: bool = False) -> Status:
-        """Return the state of the memory. Nothing is created or changed.
-
-        With `deep`, index what changed, load the model and search for known passages.
-        """
         from memoriter.backends._status import builtin_status
 
         def act(backend: BuiltinBackend, index: Store) -> Status:
@@ -508,7 +480,6 @@ class BuiltinBackend:
         self._context.close_index()
 
     def close(self) -> None:
-        """Close files and models."""
         if self.reranking is not None:
             self.reranking.close()
         self._context.close()

@@ -303,7 +303,6 @@ class PostgresStore(PostgresReader):
 
     @contextmanager
     def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
-        """Yield an empty store that replaces this one at the end, unless something fails. It keeps the vectors."""
         with self.lease():
             _editions.drop_leftovers(self._server, self._state.space)
             with self._writing(content=False) as (connection, place), self._server.unlimited(connection):

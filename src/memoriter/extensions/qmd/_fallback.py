@@ -77,7 +77,6 @@ class FallbackBackend:
 
     @property
     def background_run(self) -> BackgroundRun | None:
-        """The last run of `finish` by any process."""
         return self.builtin.background_run
 
     @property
@@ -158,11 +157,6 @@ class FallbackBackend:
         self._guard.succeeded()
 
     def start(self) -> str:
-        """Start the program and its updates in the background; return its name and version.
-
-        Raises:
-            MemoriterError: it cannot be started; until the next attempt, the builtin engine answers.
-        """
         used: Lease | None = None
         try:
             used = self._leased()
@@ -192,7 +186,6 @@ class FallbackBackend:
             return (to_reason(error, self.name),)
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
-        """Mark notes as written, so that the next search finds them. Return a diagnostic if it may not."""
         self._mark_changed()
         return self.builtin.notes_changed(*paths)
 
@@ -213,7 +206,6 @@ class FallbackBackend:
                 current.program.notes_changed()
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Remove a plan's text from notes, transcripts and both indexes. Raises WriteConflict, WriteError."""
         receipt = self.builtin.forget(plan)
         try:
             self._leased().program.forget()
