@@ -90,7 +90,6 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     from tempfile import TemporaryDirectory
 
     from memoriter.environment import read_environment
-    from memoriter.notes import settle
 
     yield _check_python()
     yield from _check_packages()
@@ -98,7 +97,7 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     env = read_environment()
     yield _check_home(env)
     try:
-        place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+        place, configuration, agent = options.settle(env)
     except ConfigError as error:
         yield Finding("configuration", "broken", error.message, error.remedy)
         return

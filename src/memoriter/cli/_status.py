@@ -211,12 +211,11 @@ def cost_command(*, days: int) -> None:
     """
     from memoriter.embedding_setup import ledger_of
     from memoriter.environment import read_environment
-    from memoriter.notes import settle
 
     options = GlobalOptions.current()
     screen = options.screen
     env = read_environment()
-    _, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    _, configuration, agent = options.settle(env)
     budget = configuration.search_for(agent).remote.budget
     ledger = ledger_of(env)
     try:

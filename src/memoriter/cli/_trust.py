@@ -176,11 +176,10 @@ def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[st
 def offer_trust(options: GlobalOptions) -> None:
     """Ask at a terminal whether to trust the folder of notes around the current one. Raises ConfigError."""
     from memoriter.environment import read_environment
-    from memoriter.notes import settle
 
     if is_interactive(options.screen):
         env = read_environment()
-        place, _, _ = settle(env, options.workspace, options.config, options.agent)
+        place, _, _ = options.settle(env, by_person=False)
         ask_to_trust(place, env, options.screen)
 
 

@@ -375,7 +375,6 @@ def place_index(
 
 def _cache_path(path: Path, *, workspace: Path, cache: Path) -> Path:
     """Return a file in the cache that is unique for the path and the workspace."""
-    # The path itself may be a link that an earlier version made, which must not be resolved.
     names = f"{path.parent.resolve() / path.name}\0{workspace.resolve()}"
     digest = hashlib.sha256(names.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return cache / "index" / f"{path.stem[:64]}-{digest}{path.suffix}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,10 +42,8 @@ def _own_indexes(folder: Path) -> list[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file is an index: a database with memoriter's application id, or the link of a former one."""
+    """Return whether a file is an index: a database with memoriter's application id."""
     try:
-        if path.is_symlink():
-            return path.exists() and path.parent / os.readlink(path) in index_files(path)  # noqa: PTH115 (as written)
         with open_plain(path, follow=False) as file:
             header = file.read(_ID_AT.stop)
     except (OSError, IndexUnavailable):

@@ -308,7 +308,8 @@ class PostgresStore(PostgresReader):
             with self._writing(content=False) as (connection, place), self._server.unlimited(connection):
                 fresh = _editions.create(connection, place.space, after=place.edition)
                 _editions.copy_vectors(connection, place, fresh, left_out=None if vectors else self._spec)
-            store = type(self)(self._server, self._name, State(place.space, fresh), clock=self._clock, spec=self._spec)
+            store = type(self)(self._server, self._name, State(place.space, fresh), clock=self._clock)
+            store._spec = self._spec
             try:
                 yield store
                 with self._writing(content=False) as (connection, place):
