@@ -42,9 +42,12 @@ class PostgresStore(PostgresReader):
     Any method may raise `IndexBusy`, `IndexDamaged` or another `IndexUnavailable`; each has a remedy.
     """
 
-    def __init__(self, server: Server, name: str, state: State, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, server: Server, name: str, state: State, *, clock: Callable[[], float], spec: ModelSpec | None = None
+    ) -> None:
         """Take an open server; use `open`."""
         super().__init__(server, state)
+        self._spec = spec
         self.path = Path(server.name) / name
         """The place of the store, for messages."""
         self._name = name
@@ -308,8 +311,7 @@ class PostgresStore(PostgresReader):
             with self._writing(content=False) as (connection, place), self._server.unlimited(connection):
                 fresh = _editions.create(connection, place.space, after=place.edition)
                 _editions.copy_vectors(connection, place, fresh, left_out=None if vectors else self._spec)
-            store = type(self)(self._server, self._name, State(place.space, fresh), clock=self._clock)
-            store._spec = self._spec
+            store = type(self)(self._server, self._name, State(place.space, fresh), clock=self._clock, spec=self._spec)
             try:
                 yield store
                 with self._writing(content=False) as (connection, place):
