@@ -58,6 +58,8 @@ def init_allows(statement: ast.stmt) -> bool:
             return all(init_allows(inner) for inner in statement.body)
         case ast.FunctionDef(name="__getattr__" | "__dir__"):
             return True  # lazy imports keep start-up short
+        case ast.Assign(targets=[ast.Name(id="__getattr__")], value=ast.Call(func=ast.Name(id="lazy_names"))):
+            return True
         case _:
             return False
 

@@ -6,7 +6,9 @@ The names below are stable, and so are `memoriter.errors`, `memoriter.types`, `m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.async_memory import AsyncMemory
@@ -84,11 +86,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used, so that a command that does not need it starts at once."""
-    from importlib import import_module
-
-    lazy = {
+# Import a name when it is first used, so that a command that does not need it starts at once.
+__getattr__ = lazy_names(
+    __name__,
+    {
         "async_memory": "AsyncMemory",
         "codes": "DiagnosticCode",
         "errors": (
@@ -98,14 +99,11 @@ def __getattr__(name: str) -> Any:
         "memory": "Memory",
         "package_version": "__version__",
         "types": (
-            "Canary CompactReport Diagnostic Entry Estimate Excerpt Explanation Filters Health Hit Remembered Replaced "
-            "SearchResult Skipped Source Status SyncReport WhyNot"
+            "Canary CompactReport Diagnostic Entry Estimate Excerpt Explanation Filters Health Hit Remembered "
+            "Replaced SearchResult Skipped Source Status SyncReport WhyNot"
         ),
-    }
-    for module, names in lazy.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    },
+)
 
 
 def __dir__() -> list[str]:

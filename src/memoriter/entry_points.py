@@ -76,12 +76,6 @@ def load_all(group: str, kind: type[_T]) -> tuple[_T, ...]:
 def load_named(group: str, name: str, *, setting: str, default: str) -> object:
     """Import and return what a setting names.
 
-    Args:
-        group: the group of its entry point.
-        name: the value of the setting.
-        setting: the key of the setting, for messages.
-        default: the value that needs no other package.
-
     Raises:
         ConfigError: no installed package offers it, or it cannot be loaded.
     """

@@ -115,10 +115,7 @@ def expand_home(path: str | Path) -> Path:
 
 
 def read_environment(home: str | Path | None = None) -> Environment:
-    """Return the environment and the clocks of this process.
-
-    Args:
-        home: replaces `MEMORITER_HOME`.
+    """Return the environment and the clocks of this process; `home` replaces `MEMORITER_HOME`.
 
     Raises:
         ConfigError: a variable has a value with which no command can work, or the current folder is gone.
@@ -280,12 +277,7 @@ class Listed:
 
 
 def local_time(wall: float, zone: str | None) -> datetime:
-    """Return a time in the owner's time zone.
-
-    Args:
-        wall: seconds since 1970.
-        zone: an IANA name such as `Asia/Seoul`; for None or an unknown name, the process' own zone applies.
-    """
+    """Return a time in the owner's time zone, an IANA name; if that is None or unknown, in the process' own."""
     moment = datetime.fromtimestamp(wall, tz=UTC)
     timezone = _zone(zone) if zone else None
     return moment.astimezone(timezone)

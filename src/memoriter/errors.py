@@ -47,11 +47,7 @@ if TYPE_CHECKING:
 def sentence(reason: object) -> str:
     """Return a text with exactly one full stop at its end, to embed it at the end of a message.
 
-    Args:
-        reason: A text from elsewhere, such as an error of the operating system. It may have a stop already.
-
-    Returns:
-        The text with a full stop; a question or an exclamation stays one.
+    A question or an exclamation stays one.
     """
     text = str(reason).rstrip().rstrip(".").rstrip() or "no reason was given"
     return text if text.endswith(("?", "!")) else f"{text}."

@@ -83,11 +83,7 @@ class RunRecord:
         self._add(Change(note, bytes_hash(text.encode()), version))
 
     def finish(self, *, changed: bool) -> None:
-        """Record that the import is complete, or delete the record if it has nothing to undo. Raises OSError.
-
-        Args:
-            changed: whether the import added or changed a note.
-        """
+        """Record that the import is complete, or delete the record if nothing was changed. Raises OSError."""
         if self.changes and (changed or self.continued):
             _append(self.folder, {"done": True})
         else:
@@ -169,12 +165,7 @@ class History:
 
 
 def forget_versions(root: Path, records: Path) -> None:
-    """Delete the versions that imports replaced of notes that are not there any more.
-
-    Args:
-        root: the folder of notes.
-        records: the private folder of the records.
-    """
+    """Delete the versions that imports replaced of notes that are not there any more."""
     with folder_lock(records):
         History(records, root).prune()
 

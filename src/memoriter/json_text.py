@@ -52,11 +52,6 @@ class Member:
 def parse(text: str, name: str, *, comments: bool = False) -> dict[str, Any]:
     """Return the JSON object in a text.
 
-    Args:
-        text: JSON.
-        name: name of the file, for messages.
-        comments: whether the program that owns the file accepts comments and a comma after the last member.
-
     Raises:
         ConfigError: the text is not JSON, or not an object; the message names the position.
     """

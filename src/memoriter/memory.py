@@ -377,7 +377,7 @@ class Memory:
         try:
             left = self._plugins.forgotten(self, receipt)
         except ConfigError as error:  # of a plugin that the memory slot names, which may still have the text
-            left = (Diagnostic(error.code, error.message, error.remedy),)
+            left = (Diagnostic.of(error),)
         return replace(receipt, left=(*receipt.left, *left))
 
     @checked
@@ -626,7 +626,7 @@ class Memory:
         """Return the day on which a statement was in its note for certain; None if the journal does not know."""
         with suppress(UsageError):
             origin = self._history.line(statement.path, statement.start_line)
-            return local_time(origin.change.at, None).date() if origin else None
+            return datetime.fromtimestamp(origin.change.at, self.now().tzinfo).date() if origin else None
         return None
 
     def _take_back(self, plan: TakeBackPlan, act: str) -> None:

@@ -93,11 +93,7 @@ class Notes:
         return local_time(self.env.wall(), self.configuration.settings.agents.defaults.user_timezone)
 
     def find_notices(self, index: Collection[Path] = ()) -> tuple[Diagnostic, ...]:
-        """Make memoriter's files private, and return diagnostics about files that are not trusted or were exposed.
-
-        Args:
-            index: the files of the index, which may be outside memoriter's home.
-        """
+        """Make memoriter's files private, and return diagnostics about files that are not trusted or were exposed."""
         env = self.env
         notices = notices_of(self.place, self.configuration, home=env.home, user_home=env.user_home, index=index)
         if self.configuration.state is None:
@@ -142,11 +138,7 @@ class Notes:
         return Remembered(written.path, written.start_line, written.end_line, reasons, written.existing)
 
     def reasons_hidden(self, left_out: Diagnostic | None) -> tuple[Diagnostic, ...]:
-        """Return why no search finds a note, whatever the index holds.
-
-        Args:
-            left_out: why it is not one of the memory's files; None: it is one.
-        """
+        """Return why no search finds a note; `left_out` says why it is not one of the memory's files, if it is not."""
         reason = left_out or (None if self.settings.enabled else self.disabled)
         return (reason,) if reason else ()
 
@@ -188,13 +180,6 @@ def settle(
     by_person: bool = False,
 ) -> tuple[Place, Configuration, str]:
     """Return the workspace, the configuration and the agent.
-
-    Args:
-        env: The environment.
-        workspace: The folder of notes as given.
-        config: The configuration file as given.
-        agent: The agent as given.
-        by_person: Whether a person who stands in the current folder typed a command, so that it need not be trusted.
 
     Raises:
         ConfigError: The configuration is invalid.

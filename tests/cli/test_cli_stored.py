@@ -30,7 +30,7 @@ def test_the_list_names_the_indexes_of_a_folder_and_no_file_of_another_program(p
     with closing(sqlite3.connect(index.with_name("foreign.sqlite"))) as foreign:
         foreign.execute("CREATE TABLE chunks(id)")
     index.with_name("notes.sqlite").write_text("no database", encoding="utf-8")
-    program("index", "--force")  # the index is a link to the second generation then
+    program("index", "--force")
     (state,) = program("status", "--json").json
     (only,) = listed(program)
     assert (only["name"], only["owner"], only["passages"]) == (index.name, None, state["chunks"])

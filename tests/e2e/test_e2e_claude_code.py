@@ -7,7 +7,6 @@ import os
 import select
 import subprocess
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,22 +14,20 @@ import pytest
 from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
 from long_term import configure_long_term
-from memory_env import MemoryEnv
 from odd_files import posix_only
 from released_clients import (
     HANGING_SECONDS,
     SECONDS,
+    Client,
     foreign_key,
     give_time,
     hanging_program,
     released_client,
     unfinished_index,
-    write_program,
 )
 from servers.agent_model import SERVER, AgentModel, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 PACKAGE = "@anthropic-ai/claude-code@2.1.330"
@@ -58,16 +55,7 @@ EVENTS = {
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]
 
 
-@dataclass
-class ClaudeCode:
-    """The client in a folder of work, with a home of its own and the scripted model."""
-
-    env: MemoryEnv
-    model: AgentModel
-    work: Path
-    program: Path
-    environ: dict[str, str]
-
+class ClaudeCode(Client):
     @property
     def servers(self) -> Path:
         return self.env.home / ".claude.json"
@@ -75,19 +63,6 @@ class ClaudeCode:
     @property
     def settings(self) -> Path:
         return self.env.home / ".claude" / "settings.json"
-
-    def run(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            env=self.environ,
-            cwd=self.work,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=SECONDS,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     def memoriter(self, *words: str) -> str:
         return self.run(str(self.program), *words)
@@ -103,26 +78,17 @@ def released() -> Path:
 
 
 @pytest.fixture
-def model() -> Iterator[AgentModel]:
-    with AgentModel() as model:
-        yield model
-
-
-@pytest.fixture
 def claude(released: Path, model: AgentModel, tmp_path: Path) -> ClaudeCode:
-    env = MemoryEnv.at(tmp_path)
-    env.configure(provider="none")
-    (tmp_path / "work").mkdir()
-    environ = {
-        **env.environment(),
+    return ClaudeCode.at(
+        tmp_path,
+        released,
+        model,
         **dict.fromkeys(QUIET, "1"),
-        "PATH": f"{released.parent}{os.pathsep}{os.environ['PATH']}",
-        "ANTHROPIC_BASE_URL": model.root,
-        "ANTHROPIC_API_KEY": KEY,
-        "MCP_TIMEOUT": str(SECONDS * 1_000),
-        "TERM": "xterm-256color",
-    }
-    return ClaudeCode(env, model, tmp_path / "work", write_program(env, tmp_path), environ)
+        ANTHROPIC_BASE_URL=model.root,
+        ANTHROPIC_API_KEY=KEY,
+        MCP_TIMEOUT=str(SECONDS * 1_000),
+        TERM="xterm-256color",
+    )
 
 
 def written(notes: Path) -> str:

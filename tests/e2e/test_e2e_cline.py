@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from memory_env import MemoryEnv
 from odd_files import posix_only
-from released_clients import SECONDS, released_client, write_program
+from released_clients import SECONDS, Client, released_client
 from servers.agent_model import AgentModel, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 PACKAGE = "cline@3.0.65"
@@ -24,32 +19,10 @@ QUESTION = "Which database does the ledger use?"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]
 
 
-@dataclass
-class Cline:
-    """The client in a folder of work, with a home of its own and the scripted model."""
-
-    env: MemoryEnv
-    model: AgentModel
-    work: Path
-    program: Path
-    environ: dict[str, str]
-
+class Cline(Client):
     @property
     def settings(self) -> Path:
         return self.env.home / ".cline" / "data" / "settings" / "cline_mcp_settings.json"
-
-    def run(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            env=self.environ,
-            cwd=self.work,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=SECONDS,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     def install(self, *words: str) -> None:
         """Install memoriter, and let Cline wait longer for it, as its owner may."""
@@ -63,23 +36,14 @@ class Cline:
 
 
 @pytest.fixture
-def model() -> Iterator[AgentModel]:
-    with AgentModel() as model:
-        yield model
-
-
-@pytest.fixture
 def cline(model: AgentModel, tmp_path: Path) -> Cline:
     released = released_client(PACKAGE, "cline")
-    env = MemoryEnv.at(tmp_path)
-    env.configure(provider="none")
-    (tmp_path / "work").mkdir()
-    environ = {
-        **env.environment(),
-        "PATH": f"{released.parent}{os.pathsep}{os.environ['PATH']}",
-        "CLINE_SESSION_BACKEND_MODE": "local",  # otherwise a process that all sessions share goes on after the test
-    }
-    made = Cline(env, model, tmp_path / "work", write_program(env, tmp_path), environ)
+    made = Cline.at(
+        tmp_path,
+        released,
+        model,
+        CLINE_SESSION_BACKEND_MODE="local",  # otherwise a process that all sessions share goes on after the test
+    )
     scripted = ("-p", "openai-compatible", "-k", "scripted", "-m", "scripted", "-b", f"{model.root}/v1")
     made.run("cline", "auth", *scripted)
     return made

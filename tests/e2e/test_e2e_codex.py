@@ -26,7 +26,6 @@ from servers.agent_model import AgentModel, Step
 from terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 PACKAGE = "@openai/codex@0.169.0"
@@ -54,12 +53,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
 def codex() -> Path:
     """The released program; without npm and its registry, the tests are skipped."""
     return released_client(PACKAGE, "codex")
-
-
-@pytest.fixture
-def model() -> Iterator[AgentModel]:
-    with AgentModel() as model:
-        yield model
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the program is started by its first line")

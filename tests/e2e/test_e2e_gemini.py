@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hook_inputs import FOLDER as RECORDED
 from hostile_repository import contents, hostile_repository
-from memory_env import MemoryEnv
 from odd_files import posix_only
 from released_clients import (
     SECONDS,
+    Client,
     foreign_key,
     give_time,
     hanging_program,
     released_client,
     unfinished_index,
-    write_program,
 )
 from servers.agent_model import AgentModel, Step
 from terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 PACKAGE = "@google/gemini-cli@0.61.0"
@@ -41,32 +36,10 @@ QUESTION = "Which VLAN does the Omada router keep for the printers?"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]
 
 
-@dataclass
-class Gemini:
-    """The client in a folder of work, with a home of its own and the scripted model."""
-
-    env: MemoryEnv
-    model: AgentModel
-    work: Path
-    program: Path
-    environ: dict[str, str]
-
+class Gemini(Client):
     @property
     def settings(self) -> Path:
         return self.env.home / ".gemini" / "settings.json"
-
-    def run(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            env=self.environ,
-            cwd=self.work,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=SECONDS,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     def install(self, *words: str) -> None:
         """Install memoriter without questions about its tools, and with time for a busy machine, as its owner may."""
@@ -92,24 +65,15 @@ def released() -> Path:
 
 
 @pytest.fixture
-def model() -> Iterator[AgentModel]:
-    with AgentModel() as model:
-        yield model
-
-
-@pytest.fixture
 def gemini(released: Path, model: AgentModel, tmp_path: Path) -> Gemini:
-    env = MemoryEnv.at(tmp_path)
-    env.configure(provider="none")
-    (tmp_path / "work").mkdir()
-    environ = {
-        **env.environment(),
-        "PATH": f"{released.parent}{os.pathsep}{os.environ['PATH']}",
-        "GOOGLE_GEMINI_BASE_URL": model.root,
-        "GEMINI_API_KEY": "scripted",
-        "GEMINI_CLI_TRUST_WORKSPACE": "true",
-    }
-    made = Gemini(env, model, tmp_path / "work", write_program(env, tmp_path), environ)
+    made = Gemini.at(
+        tmp_path,
+        released,
+        model,
+        GOOGLE_GEMINI_BASE_URL=model.root,
+        GEMINI_API_KEY="scripted",
+        GEMINI_CLI_TRUST_WORKSPACE="true",
+    )
     made.settings.parent.mkdir()
     made.settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
     return made

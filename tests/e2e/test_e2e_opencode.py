@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hostile_repository import contents, hostile_repository
-from memory_env import MemoryEnv
 from odd_files import posix_only
 from released_clients import (
     SECONDS,
+    Client,
     foreign_key,
     hanging_program,
     released_client,
     released_folder,
     unfinished_index,
-    write_program,
 )
 from servers.agent_model import AgentModel, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 PACKAGE = "opencode-ai@1.18.33"
@@ -36,32 +31,10 @@ QUESTION = "Which VLAN does the Omada router keep for the printers?"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * SECONDS), posix_only]
 
 
-@dataclass
-class OpenCode:
-    """The client in a folder of work, with a home of its own and the scripted model."""
-
-    env: MemoryEnv
-    model: AgentModel
-    work: Path
-    program: Path
-    environ: dict[str, str]
-
+class OpenCode(Client):
     @property
     def settings(self) -> Path:
         return self.env.home / ".config" / "opencode" / "opencode.json"
-
-    def run(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            env=self.environ,
-            cwd=self.work,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=SECONDS,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     def install(self, *words: str, seconds: int = SECONDS) -> None:
         """Install memoriter, and let opencode wait so long for it, as its owner may."""
@@ -109,23 +82,14 @@ def put_plugin(plugin: Path, folder: Path) -> None:
 
 
 @pytest.fixture
-def model() -> Iterator[AgentModel]:
-    with AgentModel() as model:
-        yield model
-
-
-@pytest.fixture
 def opencode(released: Path, plugin: Path, model: AgentModel, tmp_path: Path) -> OpenCode:
-    env = MemoryEnv.at(tmp_path)
-    env.configure(provider="none")
-    (tmp_path / "work").mkdir()
-    environ = {
-        **env.environment(),
-        "PATH": f"{released.parent}{os.pathsep}{os.environ['PATH']}",
-        "OPENCODE_DISABLE_MODELS_FETCH": "1",
-        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-    }
-    made = OpenCode(env, model, tmp_path / "work", write_program(env, tmp_path), environ)
+    made = OpenCode.at(
+        tmp_path,
+        released,
+        model,
+        OPENCODE_DISABLE_MODELS_FETCH="1",
+        OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+    )
     put_plugin(plugin, made.settings.parent)
     made.settings.write_text(json.dumps(configuration(model.root)), encoding="utf-8")
     return made

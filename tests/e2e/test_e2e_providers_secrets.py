@@ -177,7 +177,7 @@ def test_a_secret_is_in_no_representation(tmp_path: Path) -> None:
         env.environ |= environ
         with env.open() as memory:
             embedding = memory._backend.embedding
-            choice = embedding.current.choice
+            choice = embedding.slot().choice
             shown = [repr(each) for each in (memory.settings, memory.configuration, embedding, choice)]
             shown += [str(memory.status()), repr(memory.sync())]
         assert secret not in "".join(shown)

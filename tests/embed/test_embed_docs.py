@@ -117,8 +117,8 @@ def chosen(content: str, tmp_path: Path, environ: dict[str, str]) -> Choice:
     configuration = load(file, home=tmp_path, environ=environ)
     embedding = embedding_of(configuration, configuration.search_for("main"), environment)
     try:
-        assert embedding.current.choice is not None, embedding.current.problem
-        return embedding.current.choice
+        assert embedding.slot().choice is not None, embedding.slot().problem
+        return embedding.slot().choice
     finally:
         embedding.close()
 

@@ -16,7 +16,7 @@ import pytest
 
 import memoriter
 from generator import write_generator
-from memoriter.embed import embed_in_batches, open_provider
+from memoriter.embed import embed_in_batches
 from memoriter.embed.local import _llama
 from memoriter.embed.local._gguf import gguf_spec, open_gguf
 from memoriter.embed.local._llama import LlamaServer
@@ -52,13 +52,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def provider(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProvider]:
     opened = open_gguf(model, cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvider]:
-    opened = open_provider("bundled", cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
     yield opened
     opened.close()
 

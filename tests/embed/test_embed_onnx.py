@@ -16,7 +16,7 @@ import tokenizers
 from onnx import helper, numpy_helper
 
 import memoriter
-from memoriter.embed import cosine, open_provider
+from memoriter.embed import cosine
 from memoriter.embed.local._onnx import open_onnx, read_onnx_folder
 from memoriter.errors import InputRejected, ProviderUnavailable
 from memoriter.extras import install_command
@@ -48,13 +48,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def provider(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvider]:
     opened = open_onnx(model, cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingProvider]:
-    opened = open_provider("bundled", cache_dir=tmp_path_factory.mktemp("cache"), threads=1)
     yield opened
     opened.close()
 

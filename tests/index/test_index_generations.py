@@ -430,10 +430,10 @@ def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(ind
     make.put(index, "a.md", "alpha")
     from memoriter.index.store import _files
 
-    remove = _files.IndexFiles._remove_generations
+    put_in_place = _files.IndexFiles._put_in_place
 
-    def failing(files):
-        remove(files)
+    def failing(files, fresh, *, set_aside):
+        put_in_place(files, fresh, set_aside=set_aside)
         raise apsw.IOError("the disk fails")
 
     def rebuilt():
@@ -441,7 +441,7 @@ def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(ind
             make.put(fresh, "b.md", "beta")
 
     with monkeypatch.context() as broken:
-        broken.setattr(_files.IndexFiles, "_remove_generations", failing)
+        broken.setattr(_files.IndexFiles, "_put_in_place", failing)
         with pytest.raises(IndexUnavailable, match="the disk fails"):
             rebuilt()
     index.refresh()

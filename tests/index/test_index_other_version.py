@@ -166,28 +166,6 @@ def test_on_a_full_disk_the_other_index_keeps_its_vectors_for_later(
         assert index.having_vectors([b"k" * 16]) == {b"k" * 16}
 
 
-def test_an_index_of_the_former_layout_is_one_file_afterwards_with_all_its_vectors(tmp_path: Path) -> None:
-    path = tmp_path / "main.sqlite"
-    keys = [number.to_bytes(16, "big") for number in range(10)]
-    with Index.open(path, clock=lambda: 0.0) as index:
-        index.use_vectors(SPEC)
-        index.put_vectors(keys, np.eye(10, 16, dtype=np.float32))
-    with closing(connect(path, network=False)) as connection:
-        for table in ("embedding_cache", "code_segments"):
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN sum INTEGER NOT NULL DEFAULT 0").fetchall()
-        connection.execute("DELETE FROM counters WHERE name = 'generation'").fetchall()
-        connection.pragma("user_version", 8)
-    path.rename(tmp_path / "main.g3.sqlite")
-    path.symlink_to("main.g3.sqlite")
-    for name in ("main.sqlite.seal", "main.g2.sqlite", "main.g2.sqlite-wal"):
-        (tmp_path / name).write_bytes(b"left")
-    with Index.open(path, clock=lambda: 0.0) as index:
-        index.use_vectors(SPEC)
-        assert (index.notices, index.having_vectors(keys)) == ((), set(keys))
-    assert not path.is_symlink()
-    assert {file.name for file in tmp_path.iterdir()} <= {"main.sqlite", "main.sqlite.lock", "main.sqlite.lease"}
-
-
 def test_several_processes_build_it_once(tmp_path: Path) -> None:
     path = tmp_path / "main.sqlite"
     with Index.open(path, clock=lambda: 0.0) as index:

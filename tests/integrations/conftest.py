@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memoriter import Memory
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
 ENVIRONMENT = os.environ.get("MEMORITER_INTEGRATIONS", "")
@@ -34,6 +37,14 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     known = environments()
     adapter = name.removeprefix("test_integrations_").removesuffix(".py").split("__")[0]
     return True if known.ALONE.get(adapter, known.ENVIRONMENTS[0]) != ENVIRONMENT else None
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("- The ledger database is PostgreSQL.\n", encoding="utf-8")
+    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
+        yield memory
 
 
 @pytest.fixture

@@ -10,21 +10,13 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from memoriter import Memory
 from memoriter.errors import UsageError
 from memoriter.integrations.langchain import MemoriterChatHistory, MemoriterRetriever, memory_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("- The ledger database is PostgreSQL.\n", encoding="utf-8")
-    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
-        yield memory
+    from memoriter import Memory
 
 
 def test_a_retriever_returns_passages_with_citation_outcome_and_health(memory: Memory) -> None:

@@ -14,20 +14,11 @@ from memoriter import Memory
 from memoriter.integrations.llama_index import MemoriterBlock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
 # Its own chat store leaves a connection open.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("- The ledger database is PostgreSQL.\n", encoding="utf-8")
-    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
-        yield memory
 
 
 def test_what_bears_on_the_last_message_comes_before_the_turn_with_its_citation(memory: Memory) -> None:

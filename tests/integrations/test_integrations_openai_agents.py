@@ -18,16 +18,7 @@ from memoriter.integrations.openai_agents import MemoriterSession, memory_tools
 from memoriter.workspace import hit_authors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("- The ledger database is PostgreSQL.\n", encoding="utf-8")
-    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
-        yield memory
 
 
 CONTENTS = st.text(max_size=30) | st.sampled_from(["## user\n\n- content: x", "---\n", "\n\n"])

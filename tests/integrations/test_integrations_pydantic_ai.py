@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from memoriter import Memory
 from memoriter.agent import Message, Session
 from memoriter.integrations.pydantic_ai import MemoriterCapability, memory_toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    import pytest
 
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("- The ledger database is PostgreSQL.\n", encoding="utf-8")
-    with Memory.open(tmp_path / "notes", home=tmp_path / "home") as memory:
-        yield memory
+    from memoriter import Memory
 
 
 class Model:

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date, timedelta
-from itertools import count
-from pathlib import Path
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memoriter.ids import content_hash, vector_key
-from memoriter.index import Index
+from drawn_indexes import DAY, NOW, SPEC, drawn_indexes, text_of, vector_of
 from memoriter.search import CosineBaseline, SearchSettings, clean_query, diagnose_empty, rank, search_without_limits
-from memoriter.sync import ChunkingSettings, entry_of
-from memoriter.types import Chunk, Filters, ModelSpec, Source
+from memoriter.sync import ChunkingSettings
+from memoriter.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from memoriter.index import Index
     from memoriter.types import Diagnostic, Hit
 
-DIMENSIONS = 32
-SPEC = ModelSpec("test", "axes", DIMENSIONS, background=(0.0, 0.2))
-DAY = date(2026, 2, 10)
-NOW = 1_770_000_000.0
 CODES = {"filtered_out", "below_min_score", "no_term_known", "no_words"}
 
 chunks = st.lists(st.integers(0, 7), min_size=1, max_size=8)
@@ -57,40 +50,11 @@ way = st.tuples(ways, st.booleans())
 """How to search, and whether by meaning."""
 
 
-def text_of(words: Sequence[int]) -> str:
-    return " ".join(f"q{number:03}z" for number in words) or "?!"
-
-
-def vector_of(text: str) -> np.ndarray:
-    row = np.random.default_rng(int(content_hash(text)[:12], 16)).normal(size=DIMENSIONS)
-    return (row / np.linalg.norm(row)).astype(np.float32)
-
-
 @pytest.fixture(scope="module")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Index]]:
-    """An index with notes, one a day, as often as wanted; with vectors for all of them, or for none."""
-    base = tmp_path_factory.mktemp("indexes")
-    number = count()
-    opened = list[Index]()
-
-    def build(corpus: Sequence[Sequence[int]], *, vectors: bool, cutting: ChunkingSettings) -> Index:
-        while opened:
-            opened.pop().close()
-        index = Index.open(base / f"{next(number)}.sqlite", clock=lambda: NOW, network=False)
-        opened.append(index)
-        index.use_vectors(SPEC)
-        for place, words in enumerate(corpus):
-            passage = Chunk(1, 1, text_of(words))
-            path = f"memory/note-{place}.md"
-            entry = entry_of(passage, (DAY + timedelta(days=place)).toordinal(), cutting)
-            index.put_file(Source(path, "memory", Path("/notes") / path, 1, 1), content_hash(path), [entry])
-            if vectors:
-                index.put_vectors([vector_key(passage)], vector_of(passage.text)[None])
-        return index
-
-    yield build
-    while opened:
-        opened.pop().close()
+    """An index with notes of one chunk, as often as wanted; with vectors for all of them, or for none."""
+    with drawn_indexes(tmp_path_factory.mktemp("indexes")) as build:
+        yield lambda corpus, *, vectors, cutting: build([[words] for words in corpus], cutting, lambda _: vectors)
 
 
 class SearchCase:

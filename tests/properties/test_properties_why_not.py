@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, timedelta
-from itertools import count
-from pathlib import Path
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from memoriter.ids import content_hash, vector_key
-from memoriter.index import Index
+from drawn_indexes import DAY, NOW, SPEC, drawn_indexes, text_of, vector_of
+from memoriter.ids import content_hash
 from memoriter.search import CosineBaseline, RankedQuery, SearchSettings, examine, rank
-from memoriter.sync import ChunkingSettings, entry_of
-from memoriter.types import Chunk, Filters, ModelSpec, Source
+from memoriter.sync import ChunkingSettings
+from memoriter.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from memoriter.index import Index
     from memoriter.records import StoredChunk
     from memoriter.types import Hit
 
-DIMENSIONS = 32
-SPEC = ModelSpec("test", "axes", DIMENSIONS, background=(0.0, 0.2))
-DAY = date(2026, 2, 10)
-NOW = 1_770_000_000.0
 
 chunks = st.lists(st.integers(0, 9), min_size=1, max_size=8)
 notes = st.lists(st.lists(chunks, min_size=1, max_size=6), min_size=1, max_size=12)
@@ -59,46 +53,11 @@ ways = st.builds(
 )
 
 
-def text_of(words: Sequence[int]) -> str:
-    return " ".join(f"q{number:03}z" for number in words)
-
-
-def vector_of(text: str) -> np.ndarray:
-    row = np.random.default_rng(int(content_hash(text)[:12], 16)).normal(size=DIMENSIONS)
-    return (row / np.linalg.norm(row)).astype(np.float32)
-
-
 @pytest.fixture(scope="module")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Index]]:
-    """An index with notes, one a day, as often as wanted; every third text has no vector."""
-    base = tmp_path_factory.mktemp("indexes")
-    number = count()
-    opened = list[Index]()
-
-    def build(workspace: Sequence[Sequence[Sequence[int]]], cutting: ChunkingSettings) -> Index:
-        while opened:
-            opened.pop().close()
-        index = Index.open(base / f"{next(number)}.sqlite", clock=lambda: NOW, network=False)
-        opened.append(index)
-        index.use_vectors(SPEC)
-        for place, note in enumerate(workspace):
-            passages = [Chunk(1 + 2 * at, 1 + 2 * at, text_of(words)) for at, words in enumerate(note)]
-            day = (DAY + timedelta(days=place)).toordinal()
-            path = f"memory/note-{place}.md"
-            index.put_file(
-                Source(path, "memory", Path("/notes") / path, 1, 1),
-                content_hash(path),
-                [entry_of(passage, day, cutting) for passage in passages],
-            )
-            kept = [passage for passage in passages if int(content_hash(passage.text)[:6], 16) % 3]
-            if kept:
-                keys = [vector_key(passage) for passage in kept]
-                index.put_vectors(keys, np.stack([vector_of(passage.text) for passage in kept]))
-        return index
-
-    yield build
-    while opened:
-        opened.pop().close()
+    """An index with notes, as often as wanted; every third text has no vector."""
+    with drawn_indexes(tmp_path_factory.mktemp("indexes")) as build:
+        yield lambda notes, cutting: build(notes, cutting, lambda text: bool(int(content_hash(text)[:6], 16) % 3))
 
 
 def some(index: Index) -> dict[int, StoredChunk]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from memoriter.cli import main
+from memory_env import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,19 +18,6 @@ NOTES = {
     "memory/2026-02-10.md": "# 2026-02-10\n\n- Router: Omada ER605, VLAN 10 for IoT devices.\n",
     "memory/travel.md": "# Travel\n\n오사카 여행은 4월 12일에 출발한다.\n",
 }
-
-
-@dataclass
-class Outcome:
-    """What one run left behind."""
-
-    exit_code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 class Program:

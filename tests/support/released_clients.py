@@ -13,16 +13,19 @@ import sys
 import tempfile
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from filelock import FileLock
 
+from memory_env import MemoryEnv
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from memory_env import MemoryEnv
+    from servers.agent_model import AgentModel
 
 SECONDS = 300
 """A limit for anything that a client does on a busy machine."""
@@ -35,6 +38,41 @@ sys.argv[0] = __file__
 from memoriter.cli import main
 sys.exit(main())
 """
+
+
+@dataclass
+class Client:
+    """A client in a folder of work, with a home of its own and the scripted model."""
+
+    env: MemoryEnv
+    model: AgentModel
+    work: Path
+    program: Path
+    environ: dict[str, str]
+
+    @classmethod
+    def at(cls, folder: Path, released: Path, model: AgentModel, **environ: str) -> Self:
+        """Return the client in a folder; `environ` are its own variables."""
+        env = MemoryEnv.at(folder)
+        env.configure(provider="none")
+        (folder / "work").mkdir()
+        path = f"{released.parent}{os.pathsep}{os.environ['PATH']}"
+        return cls(
+            env, model, folder / "work", write_program(env, folder), {**env.environment(), "PATH": path, **environ}
+        )
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(
+            command,
+            env=self.environ,
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
 
 def released_client(package: str, program: str) -> Path:

@@ -6,7 +6,7 @@ from memoriter.access._form_page import FormTooLong, form_page, read_form, sign_
 from memoriter.access._identity import Authenticator, authenticator_of
 from memoriter.access._middleware import AccessMiddleware, ServedMemory, limit_reached, with_safe_headers
 from memoriter.access._origins import Origins, header_of, is_local
-from memoriter.access._problem import PROBLEM_TYPE, problem_json, problem_response
+from memoriter.access._problem import PROBLEM_TYPE, problem_response
 from memoriter.access._rate import CallerLimits, LimitReached, RateLimit
 from memoriter.access._record import FIELDS, TOOL, UPLOAD, RequestRecord, name_of_caller
 from memoriter.access._run import Run
@@ -47,7 +47,6 @@ __all__ = [
     "known_caller",
     "limit_reached",
     "name_of_caller",
-    "problem_json",
     "problem_response",
     "read_form",
     "sign_in_page",

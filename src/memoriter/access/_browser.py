@@ -47,12 +47,7 @@ class BrowserSessions:
     """The one-time links and the sessions of a server. Only hashes of codes and cookies are kept."""
 
     def __init__(self, clock: Callable[[], float], port: int) -> None:
-        """Start without sessions.
-
-        Args:
-            clock: returns monotonic seconds.
-            port: the port of the server. It is part of the cookie's name, because browsers send a cookie to all ports.
-        """
+        """Start without sessions. The name of the cookie has the port, because browsers send a cookie to all ports."""
         self._clock = clock
         self.cookie = f"memoriter-{port}"
         """The name of the cookie."""
@@ -72,12 +67,7 @@ class BrowserSessions:
         return f"{OPEN_PATH}?code={code}"
 
     def open(self, code: str, *, is_local: bool = True) -> str | None:
-        """Return the value of the cookie of a new session, or None if the code is wrong, used or too old.
-
-        Args:
-            code: the code of the link.
-            is_local: whether a browser on this machine opens the link.
-        """
+        """Return the value of the cookie of a new session, or None if the code is wrong, used or too old."""
         link = self._links.get(_digest(code))
         if link is None or not (link.token or is_local):
             return None

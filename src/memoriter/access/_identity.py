@@ -33,13 +33,7 @@ class Authenticator:
         tokens: LiveTokens | None = None,
         sessions: BrowserSessions | None = None,
     ) -> None:
-        """Accept requests with a token.
-
-        Args:
-            token: returns the owner's token, which allows everything.
-            tokens: the further tokens, each with its scope; None: there are none.
-            sessions: the sessions of browsers; None: there are none.
-        """
+        """Accept requests with the owner's token, with one of the further tokens, or from the session of a browser."""
         self._token = token
         self._tokens = tokens
         self.sessions = sessions

@@ -15,15 +15,7 @@ PROBLEM_TYPE = "application/problem+json"
 
 
 def problem_json(status: int, code: str, message: str, remedy: str, **more: Any) -> dict[str, Any]:
-    """Return a problem: `type`, `title`, `status` and `detail` of RFC 9457, and `code` and `remedy`.
-
-    Args:
-        status: the HTTP status.
-        code: the stable word for programs.
-        message: what is wrong, as a sentence.
-        remedy: what to do, as a sentence.
-        more: further members, such as the present text of a note.
-    """
+    """Return a problem: `type`, `title`, `status` and `detail` of RFC 9457, `code`, `remedy`, and further members."""
     return {
         "type": f"urn:memoriter:problem:{code}",
         "title": HTTPStatus(status).phrase,

@@ -32,13 +32,7 @@ class RateLimit:
     """A token bucket for each caller: it holds `burst` requests and is refilled by `per_second`."""
 
     def __init__(self, clock: Callable[[], float], *, per_second: float = PER_SECOND, burst: float = BURST) -> None:
-        """Start with full buckets.
-
-        Args:
-            clock: returns monotonic seconds.
-            per_second: requests per second over a longer time.
-            burst: requests at once.
-        """
+        """Start with full buckets of `burst` requests, to which `per_second` are added."""
         self._clock = clock
         self._per_second = per_second
         self._burst = burst
@@ -92,12 +86,7 @@ class CallerLimits:
     """The limits of all callers of a server. One caller's requests take nothing from another's."""
 
     def __init__(self, clock: Callable[[], float], *, owner: Limits = OWNER_LIMITS) -> None:
-        """Start without requests.
-
-        Args:
-            clock: returns monotonic seconds.
-            owner: the limits of callers that have none of their own.
-        """
+        """Start without requests."""
         self._clock = clock
         self._owner = owner
         self._usages: dict[str, _Usage] = {}

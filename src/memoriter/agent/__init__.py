@@ -18,22 +18,19 @@ from memoriter.agent._guard import escape_for_prompt, looks_like_injection, sour
 from memoriter.agent._recall import (
     MarkdownRecall,
     RecallAnswer,
-    RecallOutcome,
     RecallPassage,
     RecallSource,
     quote,
 )
 from memoriter.agent._session import Context, Session, SessionEnvironment, recall_listener
-from memoriter.agent._session_files import RecallRecord
 from memoriter.agent.capture import (
     CapturedEntry,
     Conversation,
     captures_in,
     find_captures,
     plan_removal,
-    read_conversation,
 )
-from memoriter.agent.flush import FlushAnswer, FlushResult, FlushTurn
+from memoriter.agent.flush import FlushResult, FlushTurn
 
 __all__ = [
     "Addition",
@@ -47,7 +44,6 @@ __all__ = [
     "Conversation",
     "Event",
     "EventName",
-    "FlushAnswer",
     "FlushResult",
     "FlushTurn",
     "HookAnswer",
@@ -58,9 +54,7 @@ __all__ = [
     "MarkdownRecall",
     "Message",
     "RecallAnswer",
-    "RecallOutcome",
     "RecallPassage",
-    "RecallRecord",
     "RecallSource",
     "Session",
     "SessionEnd",
@@ -74,7 +68,6 @@ __all__ = [
     "looks_like_injection",
     "plan_removal",
     "quote",
-    "read_conversation",
     "read_hook",
     "recall_listener",
     "source_label",

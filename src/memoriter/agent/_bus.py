@@ -108,7 +108,7 @@ class _ListenerThread:
             message = f"{where} did not answer in time, so the turn continued without it."
             return Diagnostic("hook_timeout", message, "It may have finished by the next turn.")
         if isinstance(self.error, MemoriterError):
-            return Diagnostic(self.error.code, self.error.message, self.error.remedy)
+            return Diagnostic.of(self.error)
         if self.error is not None:
             log.warning("%s failed", where, exc_info=self.error)
             return Diagnostic(

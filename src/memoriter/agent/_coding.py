@@ -75,10 +75,6 @@ class HookAnswer:
 def read_hook(event: str, payload: bytes) -> HookInput:
     """Parse and validate the input of a hook.
 
-    Args:
-        event: the event's name on the command line.
-        payload: the JSON object from stdin; only a few of its keys are used.
-
     Raises:
         UsageError: the event is unknown, or the text is not valid input for this hook.
     """
@@ -218,7 +214,7 @@ def _stop(hook_input: HookInput, session: Session, *, interactive: bool) -> Hook
     try:
         usage = context_usage(hook_input.transcript)
     except PathRefused as error:
-        reason = Diagnostic(error.code, error.message, error.remedy)
+        reason = Diagnostic.of(error)
         return HookAnswer(None, (*capture.reasons, reason), capture.texts)
     if usage is None:
         return HookAnswer(None, capture.reasons, capture.texts)
@@ -240,7 +236,7 @@ def _record(hook_input: HookInput, session: Session, *, interactive: bool) -> tu
         try:
             conversation = read_conversation(hook_input.transcript, client=client, cwd=hook_input.cwd)
         except PathRefused as error:
-            reasons = (Diagnostic(error.code, error.message, error.remedy),)
+            reasons = (Diagnostic.of(error),)
     if hook_input.event == "session-end":
         return (*reasons, *session.end(conversation))
     return (*reasons, *(session.compacted(conversation, hook_input.summary) if conversation is not None else ()))

@@ -71,7 +71,7 @@ def load_parts(
         try:
             notes.append((workspace.daily((now - timedelta(days=days)).date()), word, "end"))
         except PathRefused as error:
-            reasons.append(Diagnostic(error.code, error.message, error.remedy))
+            reasons.append(Diagnostic.of(error))
     for file, title, keep in notes:
         path = file.relative_to(workspace.root).as_posix()
         try:
@@ -79,7 +79,7 @@ def load_parts(
             lines = text.split("\n")
             authors = workspace.authors(path, lines)
         except MemoriterError as error:
-            reasons.append(Diagnostic(error.code, error.message, error.remedy))
+            reasons.append(Diagnostic.of(error))
             continue
         if text.strip():
             lines, authors = shown_lines(lines, authors, allowed, path)
@@ -123,15 +123,7 @@ def render(parts: Sequence[ContextPart], day: str, budget: int, label: str = "")
 
 
 def share_budget(lengths: Sequence[int], room: int) -> list[int]:
-    """Divide a budget among texts in equal shares; long texts receive what short ones do not need.
-
-    Args:
-        lengths: characters of each text.
-        room: characters to divide.
-
-    Returns:
-        Characters for each text, in the order of `lengths`.
-    """
+    """Divide a budget among texts in equal shares; long texts receive what short ones do not need."""
     granted = [0] * len(lengths)
     waiting = sorted(range(len(lengths)), key=lambda number: lengths[number])
     while waiting:

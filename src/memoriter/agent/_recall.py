@@ -119,12 +119,7 @@ class RecallSource(Protocol):
 
 
 def joint_outcome(answers: Sequence[RecallAnswer], *, failed: bool) -> RecallOutcome:
-    """Return the outcome of all sources together.
-
-    Args:
-        answers: those of the sources that answered.
-        failed: whether another source failed, which could have had a match.
-    """
+    """Return the outcome of all sources together; one that failed could have had a match."""
     outcomes = {answer.outcome for answer in answers}
     if "match" in outcomes:
         return "match"

@@ -13,7 +13,7 @@ from memoriter.agent._guard import source_label
 from memoriter.agent._recall import MarkdownRecall, RecallAnswer, RecallPassage, joint_outcome, quote
 from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
 from memoriter.agent.capture import Capturing
-from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult, to_diagnostic
+from memoriter.agent.flush import FlushAnswer, Flushing, FlushResult
 from memoriter.arguments import with_checked_arguments
 from memoriter.environment import local_time, zone_is_known
 from memoriter.errors import MemoriterError, UsageError
@@ -180,14 +180,14 @@ class Session:
             else:
                 text = self._snapshots.freeze(self.key, self.audience, text)
         except (MemoriterError, OSError) as error:
-            reasons.append(replace(to_diagnostic(error), remedy="The context may change within this session."))
+            reasons.append(replace(Diagnostic.of(error), remedy="The context may change within this session."))
         return Context(text, (*reasons, *unread))
 
     def _index_changes(self) -> tuple[Diagnostic, ...]:
         try:
             return self._env.index_changes(self.key)
         except (MemoriterError, OSError) as error:
-            return (to_diagnostic(error),)
+            return (Diagnostic.of(error),)
 
     @with_checked_arguments
     def recall(
@@ -235,7 +235,7 @@ class Session:
             try:
                 self._snapshots.add_recalled(self.key, self.audience, quoted.identities)
             except (MemoriterError, OSError) as error:
-                reasons.append(replace(to_diagnostic(error), remedy="The same passages may come again."))
+                reasons.append(replace(Diagnostic.of(error), remedy="The same passages may come again."))
         texts = [text for text in (added.prepend_context, quoted.text) if text]
         return HookResult(
             "\n\n".join(texts),
@@ -322,7 +322,7 @@ class Session:
         try:
             return self._flushing.finish(reply)
         except (MemoriterError, OSError) as error:
-            return FlushResult("failed", "", 0, (to_diagnostic(error),))
+            return FlushResult("failed", "", 0, (Diagnostic.of(error),))
 
     def compact(self) -> tuple[Diagnostic, ...]:
         """Record that a summary replaces the conversation; after it, a flush may be due again."""
@@ -337,7 +337,7 @@ class Session:
             if snapshot is not None:
                 self._snapshots.renew(self.key, self.audience, snapshot.context)
         except (MemoriterError, OSError) as error:
-            reasons = (*reasons, to_diagnostic(error))
+            reasons = (*reasons, Diagnostic.of(error))
         return (*reasons, *self._env.bus.notify(BeforeCompaction(self.key, cycle)))
 
     @property

@@ -1,12 +1,13 @@
 """The memory backends behind the CLI, the servers and the library."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.backends._builtin import BuiltinBackend
 from memoriter.backends._context import BackendSettings, Clocks
 from memoriter.backends._embedding import Embedding
 from memoriter.backends._protocol import BackendSetup, MemoryBackend, WatchRun
 from memoriter.backends._service_records import Budget, UsageMeter
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.backends._about import changes_about
@@ -48,34 +49,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load what only some programs need on first use."""
-    if name in {"TO_RERANK", "Reranking"}:
-        from memoriter.backends import _reranking
-
-        return getattr(_reranking, name)
-    if name in {"ForgetPlan", "ForgetRequest", "Forgotten"}:
-        from memoriter.backends import _forget
-
-        return getattr(_forget, name)
-    if name == "changes_about":
-        from memoriter.backends import _about
-
-        return _about.changes_about
-    if name in {"commit_of_line", "commits_of"}:
-        from memoriter.backends import _git
-
-        return getattr(_git, name)
-    if name in {"PAST_NOTES", "index_past", "keep_states", "make_state", "state_name", "texts_in_past"}:
-        from memoriter.backends import _past
-
-        return getattr(_past, name)
-    if name == "Ledger":
-        from memoriter.backends import _ledger
-
-        return _ledger.Ledger
-    if name in {"CopyReport", "copy_index", "plan_copy"}:
-        from memoriter.backends import _store_copy
-
-        return getattr(_store_copy, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Load what only some programs need on first use.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_reranking": "TO_RERANK Reranking",
+        "_forget": "ForgetPlan ForgetRequest Forgotten",
+        "_about": "changes_about",
+        "_git": "commit_of_line commits_of",
+        "_past": "PAST_NOTES index_past keep_states make_state state_name texts_in_past",
+        "_ledger": "Ledger",
+        "_store_copy": "CopyReport copy_index plan_copy",
+    },
+)

@@ -64,12 +64,6 @@ def index_words(indexing: Indexing, index: Store, deadline: Deadline) -> None:
 def _finish(indexing: Indexing, index: Store, stop: Event, progress: Callable[[Progress], None]) -> SyncReport:
     """Index what changed and compute all missing vectors, in turns, so that other processes need not wait.
 
-    Args:
-        indexing: the indexing of the backend.
-        index: the open index.
-        stop: ends the work at its next step.
-        progress: receives the progress of each stage.
-
     Raises:
         IndexBusy: another process is indexing.
     """
@@ -110,12 +104,7 @@ def run_in_background(indexing: Indexing, stop: Event) -> SyncReport:
 
 @contextmanager
 def _recorded(index_path: Path, wall: Callable[[], float]) -> Generator[Callable[[Progress], None]]:
-    """Record how far this process is in a private file beside the index. The caller holds the right to do so.
-
-    Args:
-        index_path: the path of the index.
-        wall: the clock, in seconds since 1970.
-    """
+    """Record how far this process is in a private file beside the index. The caller holds the right to do so."""
     file = _record_of(index_path)
     state = BackgroundRun(os.getpid(), wall())
     written = state.since

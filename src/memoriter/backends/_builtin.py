@@ -94,7 +94,7 @@ class _KnownBaseline(NamedTuple):
 
 
 class BuiltinBackend:
-    """A workspace with its index, which is opened on first use. Safe to share between threads."""
+    """A workspace with its index. Safe to share between threads; `MemoryBackend` describes the methods."""
 
     def __init__(
         self,
@@ -136,10 +136,17 @@ class BuiltinBackend:
         if self.reranking is not None and not hasty:
             self.reranking.warm()  # while the index is updated
         act = partial(
-            self._search, text=text, query=query, progress=progress, watch=watch, observe=observe, hasty=hasty
+            self._search,
+            text=text,
+            query=query,
+            deadline=deadline,
+            hasty=hasty,
+            watch=watch,
+            progress=progress,
+            observe=observe,
         )
         with work_until(deadline):
-            result = self._context.with_recovery(partial(act, deadline=deadline))
+            result = self._context.with_recovery(act)
             timings = watch.timings()
         log.debug("search stages: %s", Listed(timings))
         values = len(text), result.mode, len(result.hits), result.outcome, timings["total"]
@@ -151,13 +158,14 @@ class BuiltinBackend:
         index: Store,
         text: str,
         query: Query,
-        progress: Callable[[Progress], None] | None,
-        watch: Stopwatch,
-        *,
-        observe: Callable[[Store, Question, Ranking], None] | None,
-        hasty: bool,
         deadline: Deadline,
+        *,
+        hasty: bool,
+        watch: Stopwatch,
+        progress: Callable[[Progress], None] | None,
+        observe: Callable[[Store, Question, Ranking], None] | None,
     ) -> SearchResult:
+        """Bring the index up to date, embed the question, rank, rank again if the judge has answered, and answer."""
         with watch.stage("embed"):
             if not query.update:
                 self.embedding.warm()
@@ -184,20 +192,43 @@ class BuiltinBackend:
             ranking, _ = self._rank_verified(index, question, most=1)
         if observe is not None:
             observe(index, question, ranking)
-        hits = ranking.hits
-        time = query.time
         missed = _unsearched(query, vectors, problem) if query.lines else None
         reasons += [*ranking.reasons, *repairs, *filter(None, (self.embedding.failed, problem, missed))]
         reasons += [rescoring.problem] if rescoring and rescoring.problem else []
-        serving = vectors is not None if texts else self._context.serving(index)
+        return self._answer(index, question, ranking, reasons, vectors=vectors, problem=problem)
+
+    def _answer(
+        self,
+        index: Store,
+        question: Question,
+        ranking: Ranking,
+        reasons: list[Diagnostic],
+        *,
+        vectors: Vectors | None,
+        problem: Diagnostic | None,
+    ) -> SearchResult:
+        """Return the result of a ranking: whether it answers, and whether the memory could look everywhere.
+
+        Args:
+            index: the open index.
+            question: what was asked.
+            ranking: its hits.
+            reasons: the diagnostics of the search so far.
+            vectors: those of the question; empty: it has no text to embed.
+            problem: why there are none, or why another provider made them.
+        """
+        query = question.query
+        hits = ranking.hits
+        embeds_nothing = vectors is not None and not vectors
+        serving = self._context.serving(index) if embeds_nothing else vectors is not None
         health = health_of(self._context, index, reasons, serving=serving)
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
-        is_late = deadline.passed
+        is_late = question.deadline.passed
         certain = not is_late
-        if health.pending and texts and (vectors or not query.update or are_to_come(problem, reasons)):
+        if health.pending and not embeds_nothing and (vectors or not query.update or are_to_come(problem, reasons)):
             certain = False
-        deciding_hits = hits if time is None else deciding(hits)
-        spec = self.embedding.current.spec
+        deciding_hits = hits if query.time is None else deciding(hits)
+        spec = self.embedding.slot().spec
         by_words = self.settings.search.hybrid
         if query.lines:
             by_words = any(line.kind == "lex" for line in query.lines)
@@ -212,7 +243,7 @@ class BuiltinBackend:
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if is_late else None,
-            reasons=() if hits and time is None else explain_hits(index, question, ranking),
+            reasons=() if hits and query.time is None else explain_hits(index, question, ranking),
             understood=query.understood,
             certainty=ranking.certainty if certain else None,
         )
@@ -265,7 +296,7 @@ class BuiltinBackend:
 
     def _settings(self, store: Store, index: Snapshot, query: Query) -> SearchSettings:
         settings = self.settings.search
-        spec = self.embedding.current.spec
+        spec = self.embedding.slot().spec
         if spec is not None:
             settings = replace(settings, background=self._baseline_of(store, index, spec))
         given = {name: getattr(query, name) for name in OVERRIDING}
@@ -284,16 +315,6 @@ class BuiltinBackend:
     def sync(
         self, *, force: bool = False, vectors: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> SyncReport:
-        """Update the index to the current files.
-
-        Args:
-            force: index every file again.
-            vectors: also compute every vector again.
-            progress: receives the progress of each stage.
-
-        Raises:
-            IndexBusy: another process is indexing.
-        """
         task = Task(force=force or vectors, vectors=vectors, wait=PATIENCE)
         return self._context.with_recovery(lambda index: self._sync(index, task, progress))
 
@@ -326,21 +347,17 @@ class BuiltinBackend:
         return receipts, [*left, *versions_diagnostics(scan.skipped, self.workspace.root)]
 
     def warm(self) -> None:
-        """Start loading the models in threads of their own; until they are loaded, only keyword search answers."""
         self.embedding.warm()
         if self.reranking is not None:
             self.reranking.warm()
 
     def refresh(self, *, progress: Callable[[Progress], None] | None = None) -> tuple[Diagnostic, ...]:
-        """Index changes within a search's time budget and return diagnostics for what remains."""
         return self._indexing.refresh(progress=progress)
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
-        """Mark notes as written, so that the next search finds them. Return a diagnostic if it may not."""
         return self._indexing.notes_changed(*paths)
 
     def watch_lease(self) -> AbstractContextManager[None]:
-        """Return the lease of the one watcher. Raises IndexBusy."""
         return self._context.current_index().watch_lease()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
@@ -348,11 +365,9 @@ class BuiltinBackend:
         return self._indexing.follow(job, clock)
 
     def finish(self, stop: Event) -> SyncReport:
-        """Index everything in the background; see `MemoryBackend.finish`."""
         return run_in_background(self._indexing, stop)
 
     def content_version(self) -> str:
-        """Return a name of the indexed content; see `MemoryBackend.content_version`."""
         return self._context.with_recovery(lambda index: index.content_version())
 
     def changes(self, stop: Event) -> Generator[str]:
@@ -362,15 +377,13 @@ class BuiltinBackend:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Why the provider cannot be used, as far as it is known without a request."""
-        return tuple(filter(None, (self.embedding.current.problem,)))
+        return tuple(filter(None, (self.embedding.slot().problem,)))
 
     @property
     def background_run(self) -> BackgroundRun | None:
-        """The last run in the background, which may be at work."""
         return last_run(self.settings)
 
     def estimate(self, *, measured: bool = False) -> Estimate:
-        """Return what `sync` would do and cost; `measured` adds the time. The index is not created or changed."""
         from memoriter.backends._estimate import estimate_of
 
         def act(backend: BuiltinBackend, index: Store) -> Estimate:
@@ -390,33 +403,28 @@ class BuiltinBackend:
         return replace(report, seconds=self.clocks.monotonic() - started, reasons=(*receipts, *left))
 
     def why_not(self, query: Query, citation: str) -> WhyNot:
-        """Return why a passage is not among the hits of a query; see `MemoryBackend.why_not`."""
         from memoriter.backends._why_not import explain_miss
 
         return explain_miss(self._context, self.search, self.varied, query, citation)
 
     def draw_map(self, *, similarity: float) -> PassageMap:
-        """Return the passages in two dimensions; see `MemoryBackend.draw_map`."""
         from memoriter.backends._map import draw_map
 
         configured = self.embedding.configured
         return self._inspect(lambda _, index: draw_map(index, similarity=similarity, configured=configured))
 
     def varied(self, changes: Mapping[str, Any]) -> AbstractContextManager[BuiltinBackend]:
-        """Return a backend with other settings of search; see `MemoryBackend.varied`."""
         from memoriter.backends._why_not import with_changes
 
         return self._with_settings(replace(self.settings, search=with_changes(self.settings.search, changes)))
 
     def plan_forget(self, request: ForgetRequest) -> ForgetPlan:
-        """Return what forgetting would remove; only finish interrupted writes. Raises UsageError, PathRefused."""
         from memoriter.backends._forget import plan_with_copies
 
         act = partial(plan_with_copies, request, self.workspace, settings=self.settings, reranking=self.reranking)
         return self._context.with_recovery(act)
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Remove a plan's text from notes, transcripts and the index. Raises WriteConflict, WriteError."""
         from memoriter.backends._forget import carry_out
 
         def drop(paths: tuple[str, ...]) -> CompactReport:
@@ -425,15 +433,10 @@ class BuiltinBackend:
         return carry_out(plan, self.workspace, self._context.current_index(), self.settings.sessions_dir, drop)
 
     def egress_notice(self) -> str | None:
-        """Return where notes are about to be sent for the first time; None if nowhere, or if reported before."""
         notices = self.embedding.egress_notice(), self.reranking and self.reranking.egress_notice()
         return " and to ".join(filter(None, notices)) or None
 
     def status(self, *, deep: bool = False) -> Status:
-        """Return the state of the memory. Nothing is created or changed.
-
-        With `deep`, index what changed, load the model and search for known passages.
-        """
         from memoriter.backends._status import builtin_status
 
         def act(backend: BuiltinBackend, index: Store) -> Status:
@@ -482,7 +485,6 @@ class BuiltinBackend:
         self._context.close_index()
 
     def close(self) -> None:
-        """Close files and models."""
         if self.reranking is not None:
             self.reranking.close()
         self._context.close()
@@ -513,7 +515,7 @@ def _query_vectors(
         return [], None
     if embedding.warming:
         return None, WARMING
-    while embedding.current.spec is not None and index.vectors():
+    while embedding.slot().spec is not None and index.vectors():
         if deadline.passed and not all(embedding.knows(*each) for each in texts):
             return None, Diagnostic("deadline", "The deadline left no time for vector search.", "Ask again.")
         try:
@@ -521,10 +523,10 @@ def _query_vectors(
         except EmbeddingError as error:
             late = hasty and isinstance(error, TransientFailure)
             if late or not embedding.fall_back(error):
-                return None, Diagnostic(error.code, error.message, error.remedy)
+                return None, Diagnostic.of(error)
         # The index must hold the vectors of the model that embeds the query.
         context.follow_provider(index)
-    return None, embedding.current.problem or embedding.failed or embedding.paused
+    return None, embedding.slot().problem or embedding.failed or embedding.paused
 
 
 def _typed_query(query: Query, vectors: Vectors | None) -> TypedQuery:

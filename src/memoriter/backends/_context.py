@@ -90,13 +90,7 @@ class Scope:
 
 
 def scope_of(filters: Filters, allowed: Collection[SourceKind], there: Collection[SourceKind]) -> Scope:
-    """Return the sources that a search covers.
-
-    Args:
-        filters: the filters of the query.
-        allowed: the kinds that the settings allow, whatever the index still holds.
-        there: the kinds that the index holds.
-    """
+    """Return the sources that a search covers."""
     requested = filters.sources if filters.sources is not None else frozenset(allowed)
     kinds = tuple(sorted(requested.intersection(allowed, there)))
     refused = filters.sources is not None and not filters.sources.intersection(allowed)
@@ -223,19 +217,19 @@ class BackendContext:
         return Diagnostic("index_read_only", message, "Make it writable, or set memorySearch.store.path.")
 
     def _prepare(self, index: Store) -> None:
-        if (spec := self.embedding.current.spec) is not None:
+        if (spec := self.embedding.slot().spec) is not None:
             index.use_vectors(spec)
 
     def follow_provider(self, index: Store) -> None:
         """Switch the index to the vectors of the provider that serves now."""
         self.embedding.select_provider()
-        spec = self.embedding.current.spec
+        spec = self.embedding.slot().spec
         if spec is not None and spec != index.spec:
             index.use_vectors(spec)
 
     def serving(self, index: Store) -> bool:
         """Return whether vector search would work. This is determined without loading a model."""
-        provider = self.embedding.current
+        provider = self.embedding.slot()
         usable = not provider.problem and not self.embedding.trouble and not self.embedding.refusal(0)
         return provider.spec is not None and usable and index.vectors() > 0
 

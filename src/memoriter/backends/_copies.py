@@ -65,12 +65,7 @@ class CopyQuery:
 
 
 def copy_query(match: str | None, notes: Iterable[Removal]) -> CopyQuery:
-    """Return the search terms for the files that sessions keep. Those hold no text of transcripts.
-
-    Args:
-        match: the text to forget, if a text was given.
-        notes: what is removed from the notes.
-    """
+    """Return the search terms for the files that sessions keep. Those hold no text of transcripts."""
     passages = (passage for removal in notes for passage in removal.passages)
     lines = (row.strip() for passage in passages for row in passage.text.split("\n"))
     # Any other line, such as a fence, is in many entries, and would go from all of them.
@@ -78,12 +73,7 @@ def copy_query(match: str | None, notes: Iterable[Removal]) -> CopyQuery:
 
 
 def files_containing(query: CopyQuery, sessions: Path | None) -> tuple[Path, ...]:
-    """Return the files beside an agent's sessions that contain the text to forget.
-
-    Args:
-        query: the text to forget.
-        sessions: the folder of the agent's transcripts.
-    """
+    """Return the files beside an agent's sessions that contain the text to forget."""
     if sessions is None:
         return ()
     contexts = [file for file in _files(sessions.with_name(CONTEXTS)) if query.is_in(_context_text(content_of(file)))]
@@ -202,16 +192,7 @@ def residual_copies(
     sessions: Path | None,
     providers: set[str],
 ) -> list[Diagnostic]:
-    """Return diagnostics for what the user must check or delete after a plan is carried out.
-
-    Args:
-        match: the text to forget, if a text was given.
-        notes: what is removed from the notes.
-        root: the folder of the workspace.
-        index: the file of the index.
-        sessions: the folder of the agent's transcripts.
-        providers: names of the providers whose vectors the index has held.
-    """
+    """Return diagnostics for what the user must check or delete after a plan is carried out."""
     files = [removal.file for removal in notes]
     needles = list(_needles(match, notes))
     diagnostics = [*_git_history(files), *_copies(files, root), *_services(providers), *_other_indexes(needles, index)]

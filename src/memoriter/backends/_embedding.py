@@ -130,9 +130,11 @@ class Embedding:
         fallback = self._fallback
         return fallback and fallback.reason
 
-    @property
-    def current(self) -> Slot:
-        """The provider that serves now, with its model as far as that is known without loading it or asking for it."""
+    def slot(self) -> Slot:
+        """Return the provider that serves now, with its model as far as that is known without loading or asking it.
+
+        The first call looks for the model; if that fails, the provider is disabled.
+        """
         is_fallback = self._fallback is not None
         slot = self._slots.get(is_fallback) or self._slot_of(fallback=is_fallback)
         if not slot.spec_checked and slot.choice is not None:
@@ -146,7 +148,7 @@ class Embedding:
     @property
     def provider_name(self) -> str:
         """The configured name of the provider that serves now; for `auto`, the provider that was chosen."""
-        choice = self.current.choice
+        choice = self.slot().choice
         return choice.name if choice else self.settings.name
 
     @property
@@ -158,13 +160,13 @@ class Embedding:
     @property
     def configured(self) -> bool:
         """Whether passages should have vectors, even if the provider cannot be used."""
-        choice = self.current.choice
+        choice = self.slot().choice
         return choice is None or choice.kind != "none"
 
     @property
     def last_attempt(self) -> Attempt | None:
         """The last attempt of any process to reach the provider that serves now."""
-        choice = self.current.choice
+        choice = self.slot().choice
         return None if choice is None or choice.kind == "none" else self._attempts.last(choice)
 
     @property
@@ -178,7 +180,7 @@ class Embedding:
     @property
     def unknown(self) -> bool:
         """Whether the model is known only after a request to the provider."""
-        slot = self.current
+        slot = self.slot()
         return slot.spec is None and slot.problem is None and slot.choice is not None and slot.choice.kind != "none"
 
     def open(self, deadline: Deadline | None = None, on_download: Downloading | None = None) -> EmbeddingProvider:
@@ -196,7 +198,7 @@ class Embedding:
         return opened if endpoint is None else PatientProvider(opened, endpoint, deadline)
 
     def _opened(self, deadline: Deadline | None, on_download: Downloading | None = None) -> Observed:
-        slot = self.current
+        slot = self.slot()
         endpoint = self._endpoint
         if slot.opened is not None:
             return slot.opened
@@ -254,7 +256,7 @@ class Embedding:
     @property
     def _endpoint(self) -> SharedEndpoint | None:
         """The service that serves now; None if the provider is not remote."""
-        slot = self.current
+        slot = self.slot()
         choice = slot.choice
         if choice is None or choice.kind != "remote":
             return None
@@ -276,7 +278,7 @@ class Embedding:
 
     def warm(self) -> None:
         """Start loading a local model in a thread of its own. Do nothing for a service."""
-        slot = self.current
+        slot = self.slot()
         if slot.choice is None or slot.choice.kind not in LOADED or self.warming or slot.opened is not None:
             return
         self._loading = Thread(target=self._load, name="memoriter-warm", daemon=True)
@@ -299,7 +301,7 @@ class Embedding:
 
     def renew(self) -> None:
         """Request the model of a service again, since it may have changed. No answer changes nothing."""
-        slot = self.current
+        slot = self.slot()
         if slot.choice is None or slot.choice.kind != "remote" or slot.problem is not None:
             return
         try:
@@ -374,7 +376,7 @@ class Embedding:
                     self._slots.pop(is_fallback, None)
             elif slot.spec is None and self._recently_worked(slot):  # another process may have learned the model
                 slot.spec_checked = False
-        slot = self.current
+        slot = self.slot()
         is_service = slot.choice is not None and slot.choice.kind == "remote"
         problem = slot.problem or (self.paused if is_service else None)
         if problem is not None:
@@ -389,7 +391,7 @@ class Embedding:
 
     def refusal(self, tokens: int) -> Diagnostic | None:
         """Return why a request of `tokens` tokens cannot be sent to the service now, or None. Nothing is sent."""
-        slot = self.current
+        slot = self.slot()
         choice = slot.choice
         if choice is None or choice.remote is None or slot.problem is not None:
             return None
@@ -399,7 +401,7 @@ class Embedding:
             error = refusal_of(choice, self.outside)
         except EmbeddingError as refused:
             error = refused
-        return Diagnostic(error.code, error.message, error.remedy) if error else self.paused
+        return Diagnostic.of(error) if error else self.paused
 
     def egress_notice(self) -> str | None:
         """Return where text may be sent from now on; None if nowhere, or if the user was informed before."""
@@ -414,7 +416,7 @@ class Embedding:
 
     def batches(self, provider: EmbeddingProvider, index: Store) -> Batches | None:
         """Return the batch interface of an open provider; None if it has none, or batches are disabled."""
-        slot = self.current
+        slot = self.slot()
         choice = slot.choice
         if self.rules is None or choice is None or choice.kind != "remote":
             return None

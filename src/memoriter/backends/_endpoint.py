@@ -76,12 +76,6 @@ class Calls:
     def run(self, key: Hashable, call: Callable[[], _T], *, service: str, deadline: Deadline | None = None) -> _T:
         """Return what the call returns, or raise what it raises.
 
-        Args:
-            key: the name of the call. A running call of the same name is joined instead of being repeated.
-            call: runs in a thread of its own, to its end, even if no caller waits for it any more.
-            service: the name of the service, for the message.
-            deadline: how long to wait; None waits until the call ends.
-
         Raises:
             GivenUp: the deadline passed, or `abort` was called.
         """
@@ -270,7 +264,7 @@ class SharedEndpoint:
             return
         if isinstance(error, GivenUp) and (not hasty or self.guard.was_hasty):
             self.note(error)  # a single short wait is not evidence of a failure
-        self.guard.failed(Diagnostic(error.code, error.message, error.remedy), hasty=hasty)
+        self.guard.failed(Diagnostic.of(error), hasty=hasty)
 
 
 class PatientProvider:
@@ -369,18 +363,14 @@ class Slot:
 
     def disable(self, error: MemoriterError, now: float) -> None:
         """Let no caller use the provider, from `now` on (monotonic seconds)."""
-        self.problem = Diagnostic(error.code, error.message, error.remedy)
+        self.problem = Diagnostic.of(error)
         self.problem_since = now
 
 
 def choose_slot(settings: ProviderSettings, *, fallback: bool, now: float, consents: Ledger | None) -> Slot:
     """Return the slot of the provider that the settings name; if it cannot be used, a slot with a problem.
 
-    Args:
-        settings: the settings.
-        fallback: whether the fallback is meant.
-        now: monotonic seconds.
-        consents: records the services that a person was informed about, if only these may be used; None: all may.
+    With `consents`, only services that a person was informed about are used.
     """
     try:
         choice = choose_fallback(settings) if fallback else choose(settings)

@@ -53,7 +53,7 @@ def estimate_of(embedding: Embedding, index: Store, sync: Sync, *, measured: boo
     shared = _shared_keys(index, keys)
     texts = tuple(text for text, key in zip(texts, keys, strict=True) if key not in shared)
     tokens = sum(map(estimate_tokens, texts)) if index.spec or embedding.unknown else 0
-    choice = embedding.current.choice
+    choice = embedding.slot().choice
     account = embedding.account(choice) if choice else None
     in_batches = embedding.rules is not None and len(texts) >= WORTH_A_BATCH
     return Estimate(
@@ -93,8 +93,8 @@ QUICK_TOKENS = 20_000
 
 def _measured_seconds(embedding: Embedding, texts: Sequence[str], tokens: int) -> float | None:
     """Return how long all texts will take, from the time of a sample; None if it cannot or need not be measured."""
-    choice = embedding.current.choice
-    problem = embedding.current.problem
+    choice = embedding.slot().choice
+    problem = embedding.slot().problem
     if tokens < QUICK_TOKENS or choice is None or choice.kind not in MEASURED or problem is not None:
         return None
     sample = texts[:: max(1, len(texts) // SAMPLE)][:SAMPLE]

@@ -126,12 +126,6 @@ class Forgotten:
 def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings: BackendSettings) -> ForgetPlan:
     """Return what a request would remove. First finish what killed processes left next to notes.
 
-    Args:
-        request: what to forget.
-        workspace: the notes.
-        index: the index of them.
-        settings: the settings of the backend.
-
     Raises:
         UsageError: the request names nothing that exists.
         WriteConflict: the request names lines of a note, which changed because an interrupted write was finished.
@@ -302,7 +296,7 @@ def carry_out(
     try:
         index.begin_forgetting()
     except IndexUnavailable as error:
-        problems.append(_diagnostic(error))
+        problems.append(Diagnostic.of(error))
     # First, because an interrupted run can no longer tell what to remove from the copies.
     query = copy_query(plan.request.match, plan.notes)
     left = unfinished([*workspace.scan().folders, *state_folders(sessions)])
@@ -357,7 +351,7 @@ def _remove_from_notes(plan: ForgetPlan, workspace: Workspace, problems: list[Di
         except MemoriterError as error:
             if not removed:
                 raise
-            problems.append(_diagnostic(error))
+            problems.append(Diagnostic.of(error))
         else:
             removed.append(removal)
     return removed
@@ -380,7 +374,3 @@ def _foreign_transcript(path: str) -> Diagnostic:
     """Return the diagnostic for a transcript that was indexed again, because its file belongs to another program."""
     message = f"{path!r} is in a folder that memoriter only reads. It stays indexed until the file is deleted."
     return Diagnostic("transcript", message, "Delete the file there, then run `memoriter index`.")
-
-
-def _diagnostic(error: MemoriterError) -> Diagnostic:
-    return Diagnostic(error.code, error.message, error.remedy)

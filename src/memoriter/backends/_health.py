@@ -58,12 +58,7 @@ def _unchanged(source: Source, workspace: Workspace, indexed: IndexedFile) -> bo
 
 
 def staleness(plan: Plan, *, busy: bool = False) -> list[Diagnostic]:
-    """Return a warning if the result misses the newest changes of the notes.
-
-    Args:
-        plan: the changes that are not indexed yet.
-        busy: whether another process is indexing them now.
-    """
+    """Return a warning if the newest changes are not indexed yet; `busy`: another process is doing so."""
     if plan.empty:
         return []
     paths = sorted([*(source.path for source in (*plan.added, *plan.suspect)), *plan.removed])
@@ -89,16 +84,9 @@ REQUEST_TOKENS = 8_000
 
 
 def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], *, serving: bool) -> Health:
-    """Return the health of both retrievers.
-
-    Args:
-        context: the backend.
-        index: the open index.
-        reasons: diagnostics so far; more are added.
-        serving: whether vector search works.
-    """
+    """Return the health of both retrievers. `reasons` has the diagnostics so far, and gets more."""
     embedding = context.embedding
-    provider = context.embedding.current
+    provider = context.embedding.slot()
     index_unread = {IndexBusy.code, IndexUnavailable.code, *UNUSED, "index_read_only", "not_indexed", "unreadable"}
     chunks = index.corpus().chunks
     if not chunks and index_unread.isdisjoint(reason.code for reason in reasons):
@@ -141,24 +129,17 @@ def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
 
 def _next_request_tokens(context: BackendContext, index: Store, pending: int) -> int:
     """Return the approximate number of tokens of the next indexing request."""
-    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.current.spec else ()
+    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.slot().spec else ()
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
 
 
 def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Plan) -> Health:
-    """Return the health of both retrievers, without loading a model.
-
-    Args:
-        context: the backend.
-        index: the open index.
-        scan: the files that exist.
-        plan: the changes among them that are not indexed yet.
-    """
+    """Return the health of both retrievers, without loading a model."""
     from memoriter.backends._copies import state_folders
     from memoriter.workspace import unfinished, versions_diagnostics
 
     loading = WARMING if context.embedding.warming else None
-    problems = [each for each in (context.embedding.current.problem, context.embedding.failed, loading) if each]
+    problems = [each for each in (context.embedding.slot().problem, context.embedding.failed, loading) if each]
     indexed = index.files()
     unreadable = [
         Skipped(source.path, "unreadable", "it may not be read")
@@ -181,12 +162,7 @@ def standing_health(context: BackendContext, index: Store, scan: Scan, plan: Pla
 
 
 def are_to_come(problem: Diagnostic | None, reasons: Sequence[Diagnostic]) -> bool:
-    """Return whether only time keeps the vectors of a search away, and no failure of the provider.
-
-    Args:
-        problem: why the query has no vector, if there is a reason.
-        reasons: the diagnostics of the search, with the failures of its indexing run.
-    """
+    """Return whether only time keeps the vectors of a search away, and no failure of the provider."""
     return problem in {None, WARMING} and PROVIDER_FAILURES.isdisjoint(each.code for each in reasons)
 
 

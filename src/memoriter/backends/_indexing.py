@@ -127,7 +127,7 @@ class Indexing:
         except IndexDamaged:
             raise
         except IndexBusy as error:
-            diagnostic = Diagnostic(error.code, error.message, error.remedy)
+            diagnostic = Diagnostic.of(error)
             if first:
                 return [diagnostic]
             return [diagnostic, *scan_staleness(self.context.workspace, index, busy=True)]
@@ -154,7 +154,7 @@ class Indexing:
 
     def _lacks_vectors(self, index: Store) -> bool:
         """Return whether a model in this process is to compute vectors and has computed none."""
-        choice = self.context.embedding.current.choice
+        choice = self.context.embedding.slot().choice
         return choice is not None and choice.kind in LOADED and not index.vectors()
 
     def _retry_due(self) -> bool:
@@ -188,7 +188,7 @@ class Indexing:
             embedding.open(deadline)
         except EmbeddingError as error:
             if not embedding.fall_back(error):
-                return [Diagnostic(error.code, error.message, error.remedy)]
+                return [Diagnostic.of(error)]
         self.context.follow_provider(index)
         return []
 
@@ -221,7 +221,7 @@ class Indexing:
 
         self.context.follow_provider(index)
         for _ in range(2):
-            provider = embedding.current
+            provider = embedding.slot()
             if provider.problem is not None:
                 diagnostics.append(provider.problem)
                 break
@@ -236,7 +236,7 @@ class Indexing:
                 if embedding.unknown:
                     open_provider()
                     self.context.follow_provider(index)
-                choice = embedding.current.choice  # opening may have changed it
+                choice = embedding.slot().choice  # opening may have changed it
                 if task.question and choice and choice.kind != "remote" and index.pending():
                     embedding.query_vector(task.question)
                 report = sync.embed(open_provider, report, task)
@@ -250,7 +250,7 @@ class Indexing:
                 if isinstance(error, GivenUp) and embedding.paused is None and has_vectors:
                     break  # a timeout is no evidence against the provider; `vectors_pending` reports the rest
                 if not embedding.fall_back(error):
-                    diagnostics.append(embedding.paused or Diagnostic(error.code, error.message, error.remedy))
+                    diagnostics.append(embedding.paused or Diagnostic.of(error))
                     break
                 self.context.follow_provider(index)
         failed = [embedding.failed] if embedding.failed else []
@@ -265,7 +265,7 @@ class Indexing:
         try:
             self.context.embedding.open().embed(["ready"], role="query")
         except EmbeddingError as error:
-            diagnostics.append(Diagnostic(error.code, error.message, error.remedy))
+            diagnostics.append(Diagnostic.of(error))
             return False
         return True
 
@@ -348,7 +348,7 @@ class Indexing:
                     )
                 )
         except MemoriterError as error:  # the note itself is saved, even if indexing fails
-            return (Diagnostic(error.code, error.message, error.remedy),)
+            return (Diagnostic.of(error),)
         return ()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
@@ -378,7 +378,7 @@ class Indexing:
             report = self.embed(index, sync, report, task, [])
         self._scanned = replace(self._scanned, fully=True)
         embedding = self.context.embedding
-        provider = self.context.embedding.current
+        provider = self.context.embedding.slot()
         pending = bool(report is not None and report.pending and provider.spec is not None)
         out_of_time = deadline.passed and pending and embedding.paused is None
         unfinished = report is not None and bool(report.unread or out_of_time)

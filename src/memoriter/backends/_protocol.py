@@ -103,9 +103,6 @@ class MemoryBackend(Protocol):
     def finish(self, stop: Event) -> SyncReport:
         """Index everything in turns with other processes, until it is done or `stop` is set.
 
-        Args:
-            stop: ends the work at its next step.
-
         Raises:
             IndexBusy: another process does this, or is indexing.
         """
@@ -159,11 +156,7 @@ class MemoryBackend(Protocol):
         ...
 
     def changes(self, stop: Event) -> Generator[str]:
-        """Yield `content_version` now, and again soon after a change by any process. No failure ends it.
-
-        Args:
-            stop: another thread sets it to end this.
-        """
+        """Yield `content_version` now, and again soon after a change by any process. No failure ends it."""
         ...
 
     def estimate(self, *, measured: bool = False) -> Estimate:

@@ -68,16 +68,7 @@ class Reranking:
         *,
         attended: bool,
     ) -> None:
-        """Store the parts. Nothing is opened yet.
-
-        Args:
-            settings: the settings.
-            outside: clocks and storage.
-            ledger: records spending, and the services that a person was informed about.
-            budget: the day's budget of all services.
-            calls: runs the calls; `abort` ends all waiting.
-            attended: whether a person sees notices; if not, only services that one was informed about are used.
-        """
+        """Store the parts. Nothing is opened yet."""
         self.settings = settings
         self._outside = outside
         self._ledger = ledger
@@ -131,12 +122,6 @@ class Reranking:
 
     def ask(self, key: bytes, query: str, passages: Sequence[PassageParts], deadline: Deadline) -> None:
         """Compute the relevance of passages, after which `known` returns it.
-
-        Args:
-            key: the name of these passages and this question.
-            query: the question.
-            passages: the passages, at least one.
-            deadline: the deadline of the search.
 
         Raises:
             MemoriterError: there are no scores in time.

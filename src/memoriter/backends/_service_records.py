@@ -122,12 +122,7 @@ class Attempts:
         return self._in_process.get(name)
 
     def note(self, choice: Choice, error: EmbeddingError | None) -> None:
-        """Record an attempt that has just ended.
-
-        Args:
-            choice: the provider that was called.
-            error: why it failed; None for a success.
-        """
+        """Record an attempt that has just ended, with its error, or None for a success."""
         now = self.wall()
         last = self.last(choice)
         if error is None:
@@ -137,7 +132,7 @@ class Attempts:
         elif not error.attempted and (last is not None or isinstance(error, TransientFailure)):
             return  # the call was never sent, so it is not evidence of a failure
         else:
-            attempt = Attempt(now, Diagnostic(error.code, error.message, error.remedy))
+            attempt = Attempt(now, Diagnostic.of(error))
         name = self._name(choice)
         self._in_process[name] = attempt
         if choice.kind in KEPT:
@@ -155,12 +150,7 @@ class Observed:
     """A provider whose outcomes are recorded. Safe to share between threads, as the provider itself is."""
 
     def __init__(self, inner: EmbeddingProvider, note: Callable[[EmbeddingError | None], None]) -> None:
-        """Wrap a provider.
-
-        Args:
-            inner: the provider.
-            note: receives the error of each call, or None for a success.
-        """
+        """Wrap a provider. `note` receives the error of each call, or None for a success."""
         self.inner = inner
         self._note = note
 

@@ -36,16 +36,9 @@ if TYPE_CHECKING:
 def builtin_status(
     context: BackendContext, index: Store, reranking: Reranking | None, search: Callable[[Query], SearchResult] | None
 ) -> Status:
-    """Return the status of a backend.
-
-    Args:
-        context: the backend.
-        index: its open index.
-        reranking: its reranker.
-        search: its search, the real path, to find passages that must be found; None: they are not searched for.
-    """
+    """Return the status of a backend. With its search, passages that must be found are searched for."""
     check = run_canaries(context, index, search) if search else CanaryReport()
-    provider = context.embedding.current
+    provider = context.embedding.slot()
     settings = context.settings
     spec = provider.spec
     choice = provider.choice
@@ -257,7 +250,7 @@ class _CanaryRun:
     def computed_vectors(self) -> dict[int, NDArray[np.float32]]:
         """Return the vectors that the model computes for the passages now; empty if it is not in use."""
         if self._computed is None:
-            self._computed = self._embed() if self.context.embedding.current.spec and self.index.vectors() else {}
+            self._computed = self._embed() if self.context.embedding.slot().spec and self.index.vectors() else {}
         return self._computed
 
     def _embed(self) -> dict[int, NDArray[np.float32]]:
@@ -275,7 +268,7 @@ class _CanaryRun:
             for batch in embed_in_batches(provider, texts, role="document", budget=BATCH_TOKENS):
                 vectors_by_id |= {rows[at][0].id: row for at, row in zip(batch.positions, batch.vectors, strict=True)}
         except EmbeddingError as error:
-            self.reasons.append(Diagnostic(error.code, error.message, error.remedy))
+            self.reasons.append(Diagnostic.of(error))
         return vectors_by_id
 
 

@@ -236,7 +236,7 @@ def unrepaired(
     rows: Sequence[StoredChunk], damaged: Sequence[StoredChunk], error: IndexUnavailable
 ) -> list[Diagnostic]:
     """Return why passages are missing from a result: the index could not be written."""
-    blocked = Diagnostic(error.code, error.message, error.remedy)
+    blocked = Diagnostic.of(error)
     if damaged:
         message = f"The index contains {_passages(damaged)} that are damaged; the answer omits them."
         return [Diagnostic("index_damaged", message, "Run `memoriter index --force`."), blocked]

@@ -4,11 +4,12 @@ Commands of other packages, which have entry points in the group `memoriter.comm
 names.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.cli._main import main
 from memoriter.cli._options import Command, CommandGroup, GlobalOptions, global_options
 from memoriter.cli._render import DONE, FAILED, Line, Screen, is_interactive, pluralize, read_stdin, writing
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.cli._trust import check_trust, untrusted_notice
@@ -32,10 +33,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import on first use what asks about trust."""
-    if name in {"check_trust", "untrusted_notice"}:
-        from memoriter.cli import _trust
-
-        return getattr(_trust, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Import on first use what asks about trust.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_trust": "check_trust untrusted_notice",
+    },
+)

@@ -155,12 +155,7 @@ def line_to_open(hit: Hit, query: str) -> int:
 
 
 def best_row(hit: Hit, terms: Marker | None) -> tuple[int, str]:
-    """Return the line of a passage with most words of the query, with its number; without any, its first text.
-
-    Args:
-        hit: the passage.
-        terms: marks the words of the query.
-    """
+    """Return the line of a passage with most words of the query, with its number; without any, its first text."""
     rows = [row.strip("\r") for row in hit.text.split("\n")]
 
     def rank(at: int) -> tuple[int, bool, bool]:

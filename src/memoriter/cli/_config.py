@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from memoriter.app import Environment
     from memoriter.cli._render import Line
-    from memoriter.config import Configuration, Origin, Place
+    from memoriter.config import Configuration, Origin
 
 FILE = "memoriter.json5"
 
@@ -101,7 +101,7 @@ def ask_for_provider(options: GlobalOptions, env: Environment) -> None:
     services = [each.name for each in PROVIDERS if any(env.environ.get(name) for name in each.key_variables)]
     if not services or not is_interactive(screen):
         return
-    _, configuration, agent = _settle(env)
+    _, configuration, agent = GlobalOptions.current().settle(env)
     settings = configuration.search_for(agent)
     key = ("agents", "defaults", "memorySearch", "provider")
     named = configuration.origin(key).kind != "default" or settings.provider != AUTO
@@ -130,7 +130,7 @@ def show(part: str, *, changed: bool) -> None:
     PART selects the settings whose name contains it. Keys and passwords are masked. Next: memoriter config check.
     """
     screen = GlobalOptions.current().screen
-    _, configuration, _ = _settle()
+    _, configuration, _ = GlobalOptions.current().settle()
     rows = [
         (key, _plain(value), origin)
         for key, value, origin in configuration.rows()
@@ -171,7 +171,7 @@ def check() -> None:
     screen = GlobalOptions.current().screen
     env = _environment()
     try:
-        place, configuration, agent = _settle(env)
+        place, configuration, agent = GlobalOptions.current().settle(env)
         _check_time_zones(configuration, env)
         load_driver(configuration.search_for(agent).store.driver)
         backend = backend_setup(configuration, agent, env, place.workspace)
@@ -243,7 +243,7 @@ def get(key: str) -> None:
     A key or password is masked. Next: memoriter config set --help.
     """
     screen = GlobalOptions.current().screen
-    _, configuration, _ = _settle()
+    _, configuration, _ = GlobalOptions.current().settle()
     names = _names(key)
     name = ".".join(names)
     rows = {key: (_plain(value), origin) for key, value, origin in configuration.rows()}
@@ -310,7 +310,7 @@ def path() -> None:
     """
     screen = GlobalOptions.current().screen
     env = _environment()
-    place, configuration, agent = _settle(env)
+    place, configuration, agent = GlobalOptions.current().settle(env)
     file = configuration.path or env.home / FILE
     if not screen.as_json:
         screen.text(str(file))
@@ -370,7 +370,7 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
 
     screen = GlobalOptions.current().screen
     env = _environment()
-    place, configuration, _ = _settle(env)
+    place, configuration, _ = GlobalOptions.current().settle(env)
     file = place.workspace / PROJECT_FILE if here else configuration.path or env.home / FILE
     workspace = place.workspace if here else None
     key = ".".join(names)
@@ -392,7 +392,7 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
 
 def _difference(env: Environment, key: str, value: Any, file: Path) -> str:
     """Return why another value than the one just written is in force; empty if there is no difference."""
-    _, configuration, _ = _settle(env)
+    _, configuration, _ = GlobalOptions.current().settle(env)
     found = next(((_plain(value), origin) for name, value, origin in configuration.rows() if name == key), None)
     if found is None or found[0] == value or isinstance(value, str):
         return ""
@@ -413,13 +413,6 @@ def _environment() -> Environment:
     from memoriter.app import read_environment
 
     return read_environment()
-
-
-def _settle(env: Environment | None = None) -> tuple[Place, Configuration, str]:
-    from memoriter.notes import settle
-
-    options = GlobalOptions.current()
-    return settle(env or _environment(), options.workspace, options.config, options.agent, by_person=True)
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:

@@ -90,7 +90,6 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     from tempfile import TemporaryDirectory
 
     from memoriter.environment import read_environment
-    from memoriter.notes import settle
 
     yield _check_python()
     yield from _check_packages()
@@ -98,7 +97,7 @@ def examine(options: GlobalOptions) -> Iterator[Finding]:
     env = read_environment()
     yield _check_home(env)
     try:
-        place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+        place, configuration, agent = options.settle(env)
     except ConfigError as error:
         yield Finding("configuration", "broken", error.message, error.remedy)
         return
@@ -222,8 +221,8 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
     embedding = embedding_of(configuration, configuration.search_for(agent), env, scratch, agent=agent)
     is_local = True
     try:
-        choice = embedding.current.choice
-        problem = embedding.current.problem
+        choice = embedding.slot().choice
+        problem = embedding.slot().problem
         if choice is None or problem:
             return _broken("provider", problem), is_local
         is_local = choice.kind != "remote"
@@ -241,12 +240,12 @@ def _check_provider(configuration: Configuration, agent: str, env: Environment, 
 def _try_model(embedding: Embedding, choice: Choice, env: Environment) -> Finding:
     """Return the finding of one embedding call. Raises MemoriterError."""
     started = env.monotonic()
-    has_spec = embedding.current.spec is not None
+    has_spec = embedding.slot().spec is not None
     embedding.open()
     if has_spec or choice.kind != "remote":
         embedding.query_vector("ready")
     seconds = env.monotonic() - started
-    spec = embedding.current.spec
+    spec = embedding.slot().spec
     assert spec is not None
     endpoint = f" at {choice.endpoint}" if choice.endpoint else ""
     key = f" with the key from {choice.key_source}" if choice.key_source else ""

@@ -45,11 +45,9 @@ def decide_capture(
         ConfigError: an answer was given, and the settings cannot be read.
         UsageError: an answer was given, and the settings are those of OpenClaw.
     """
-    from memoriter.notes import settle
-
     screen = options.screen
     try:
-        _, configuration, _ = settle(env, options.workspace, options.config, options.agent)
+        _, configuration, _ = options.settle(env, by_person=False)
     except ConfigError:
         if wanted is None:
             return False, False  # the hooks report what is wrong
@@ -73,11 +71,10 @@ def write_capture(options: GlobalOptions, env: Environment, client: ClientName, 
         ConfigError: the settings cannot be read.
         WriteError: the settings cannot be written.
     """
-    from memoriter.notes import settle
     from memoriter.settings_file import write_settings
 
     screen = options.screen
-    _, configuration, _ = settle(env, options.workspace, options.config, options.agent)
+    _, configuration, _ = options.settle(env, by_person=False)
     search = configuration.settings.agents.defaults.memory_search
     values: dict[tuple[str, ...], Any] = {("memory", "capture"): wanted}
     if wanted:

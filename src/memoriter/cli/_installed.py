@@ -59,14 +59,12 @@ class OpenedWorkspace:
 
 def workspace_of(client: ClientName, scope: Scope, options: GlobalOptions, env: Environment) -> OpenedWorkspace | None:
     """Return the workspace that the entry of a client opens; None if the settings do not say."""
-    from memoriter.notes import settle
-
     if scope == "project" and not options.workspace:
         return OpenedWorkspace(env.cwd.absolute(), "unless_named", has_notes=has_notes(env.cwd))
     where = env if client in PINNED else replace(env, cwd=env.home)  # what is opened in any other folder
     try:
-        here, *_ = settle(env, options.workspace, options.config, options.agent, by_person=True)
-        place = here if here.everywhere else settle(where, options.workspace, options.config, options.agent)[0]
+        here, *_ = options.settle(env)
+        place = here if here.everywhere else options.settle(where, by_person=False)[0]
     except ConfigError:
         return None  # the client and `doctor` report what is wrong
     folder = place.workspace.absolute()

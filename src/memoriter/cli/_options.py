@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.cli._render import Line
-    from memoriter.config import Place
+    from memoriter.config import Configuration, Place
     from memoriter.discovery import Call, Reply
     from memoriter.environment import Environment
     from memoriter.memory import Memory
@@ -119,6 +119,13 @@ class GlobalOptions:
     @property
     def screen(self) -> Screen:
         return Screen(as_json=self.json, quiet=self.quiet, verbosity=self.verbose, log_format=self.log_format)
+
+    def settle(self, env: Environment | None = None, *, by_person: bool = True) -> tuple[Place, Configuration, str]:
+        """Return the selected workspace, its configuration and the agent, as `notes.settle`. Raises ConfigError."""
+        from memoriter.environment import read_environment
+        from memoriter.notes import settle
+
+        return settle(env or read_environment(), self.workspace, self.config, self.agent, by_person=by_person)
 
     def open_memory(self, *, spare: bool = True, by_person: bool = True, attended: bool = True) -> Memory:
         """Open the selected memory and print its notices. Raises ConfigError and WorkspaceNotFound."""
@@ -286,8 +293,8 @@ def with_examples(text: str | None) -> str | None:
     return "\n\n".join(f"\b\n{part}" if part.startswith(" ") else part for part in paragraphs) or None
 
 
-class Command(click.Command):
-    """A command with the global options."""
+class _WithGlobalOptions(click.Command):
+    """A command or a group with the global options."""
 
     def __init__(self, *arguments: Any, section: str = "", **settings: Any) -> None:
         """Create a command; `section` is its part of the help, for the command of an installed package."""
@@ -297,21 +304,18 @@ class Command(click.Command):
         self.help = with_examples(self.help)
         self.params.extend(global_options(hidden=True))
 
+
+class Command(_WithGlobalOptions):
+    """A command with the global options."""
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with logs as the options say."""
         GlobalOptions.current().screen.configure_logging()
         return super().invoke(ctx)
 
 
-class CommandGroup(click.Group):
+class CommandGroup(_WithGlobalOptions, click.Group):
     """A group of subcommands with the global options."""
-
-    def __init__(self, *arguments: Any, section: str = "", **settings: Any) -> None:
-        self.section = section
-        settings.setdefault("epilog", GLOBAL_HELP)
-        super().__init__(*arguments, **settings)
-        self.help = with_examples(self.help)
-        self.params.extend(global_options(hidden=True))
 
 
 def ask_server(
@@ -349,10 +353,7 @@ def agent_options(options: GlobalOptions, *, here: bool) -> list[GlobalOptions]:
     """
     if options.agent or options.workspace:
         return [options]
-    from memoriter.environment import read_environment
-    from memoriter.notes import settle
-
-    place, configuration, chosen = settle(read_environment(), None, options.config, None, by_person=True)
+    place, configuration, chosen = options.settle()
     agents = [agent.id for agent in configuration.settings.agents.list] or [chosen]
     if here and configuration.state is None and place.reason not in {"configured", "default"}:
         return [options]

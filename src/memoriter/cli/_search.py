@@ -197,11 +197,6 @@ def _query_text(words: tuple[str, ...], option: str | None) -> str:
 def search_for_other(memory: Memory, body: bytes, notices: Callable[[], Sequence[Diagnostic]]) -> bytes:
     """Return the reply to a search of another process that is the same program.
 
-    Args:
-        memory: the memory of this server.
-        body: the request, as JSON.
-        notices: returns the notices of a command that opens the memory now.
-
     Raises:
         Declined: many notes must be indexed first, or something is wrong, which the other process may see otherwise.
         MemoriterError: the search failed.

@@ -85,7 +85,7 @@ def _with_long_term(status: Status, memory: Memory) -> Status:
     try:
         return replace(status, long_term_memories=len(memory.long_term.entries()))
     except MemoriterError as error:
-        notice = Diagnostic(error.code, error.message, error.remedy)
+        notice = Diagnostic.of(error)
         return replace(status, notices=(*status.notices, notice))
 
 
@@ -211,12 +211,11 @@ def cost_command(*, days: int) -> None:
     """
     from memoriter.embedding_setup import ledger_of
     from memoriter.environment import read_environment
-    from memoriter.notes import settle
 
     options = GlobalOptions.current()
     screen = options.screen
     env = read_environment()
-    _, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    _, configuration, agent = options.settle(env)
     budget = configuration.search_for(agent).remote.budget
     ledger = ledger_of(env)
     try:

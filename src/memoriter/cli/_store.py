@@ -130,14 +130,13 @@ def _switch(options: GlobalOptions, driver: str) -> Path:
     from memoriter.cli._config import FILE
     from memoriter.config import reference, setting_names
     from memoriter.environment import read_environment
-    from memoriter.notes import settle
     from memoriter.settings_file import write_settings
 
     env = read_environment()
-    _, configuration, _ = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    _, configuration, _ = options.settle(env)
     file = configuration.path or env.home / FILE
     write_settings(file, {setting_names(SETTING, [row.key for row in reference()]): driver})
-    _, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    _, configuration, agent = options.settle(env)
     if configuration.search_for(agent).store.driver != driver:
         raise ConfigError(
             f"The setting {SETTING} is {driver} in {file}, but another value is in force.",
@@ -245,12 +244,12 @@ def drop(*, name: str, yes: bool) -> None:
 def _driver() -> StoreDriver:
     """Return the driver of the store that the settings name."""
     from memoriter.environment import read_environment
-    from memoriter.notes import place_of_index, settle
+    from memoriter.notes import place_of_index
     from memoriter.store_setup import StorePlace, load_driver
 
     options = GlobalOptions.current()
     env = read_environment()
-    place, configuration, agent = settle(env, options.workspace, options.config, options.agent, by_person=True)
+    place, configuration, agent = options.settle(env)
     index = place_of_index(configuration, agent, place, env)
     settings = configuration.search_for(agent)
     return load_driver(settings.store.driver)(StorePlace(configuration, settings, env, index, place.workspace, agent))

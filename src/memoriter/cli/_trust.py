@@ -175,22 +175,15 @@ def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[st
 def offer_trust(options: GlobalOptions) -> None:
     """Ask at a terminal whether to trust the folder of notes around the current one. Raises ConfigError."""
     from memoriter.environment import read_environment
-    from memoriter.notes import settle
 
     if is_interactive(options.screen):
         env = read_environment()
-        place, _, _ = settle(env, options.workspace, options.config, options.agent)
+        place, _, _ = options.settle(env, by_person=False)
         ask_to_trust(place, env, options.screen)
 
 
 def notice_of_untrusted(found: Place, options: GlobalOptions, env: Environment) -> str:
-    """Return what the owner is told, once for each folder, if an agent works in one that is not trusted; else nothing.
-
-    Args:
-        found: the workspace, as far as it is known without the configuration.
-        options: the global options of the hook.
-        env: the environment of the hook, in the agent's folder.
-    """
+    """Return what the owner is told, once for each folder, if an agent works in one that is not trusted."""
     from memoriter.config import TrustStore
 
     store = TrustStore(env.home)

@@ -110,7 +110,7 @@ def _effect(memory: Memory, report: WhyNot, file: Path, screen: Screen, *, is_gi
     except UsageError as error:
         if is_given:
             raise
-        screen.show_diagnostics([Diagnostic(error.code, error.message, error.remedy)])
+        screen.show_diagnostics([Diagnostic.of(error)])
         return None
     changes = {change.key: change.value for change in fix.changes}
     return setting_effect(memory, changes, own.questions, left_out=own.left_out)

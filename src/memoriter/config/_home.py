@@ -48,15 +48,7 @@ def check_home(home: Path, owners: Owners) -> None:
 def notices_of(
     place: Place, configuration: Configuration, *, home: Path, user_home: Path, index: Collection[Path]
 ) -> tuple[Diagnostic, ...]:
-    """Make memoriter's files private, and return the diagnostics about untrusted and exposed files.
-
-    Args:
-        place: The workspace in use.
-        configuration: The settings in force, which name other workspaces.
-        home: Memoriter's home.
-        user_home: The user's own home.
-        index: The files of the index, which may be outside the home.
-    """
+    """Make memoriter's files private, and return the diagnostics about untrusted and exposed files."""
     agents = [agent.id for agent in configuration.settings.agents.list] or [configuration.default_agent]
     workspaces = filter(None, map(configuration.workspace_for, agents))
     excluded = {place.workspace, *(home / in_home(each, user_home) for each in workspaces)}
@@ -189,16 +181,6 @@ def locate_index(
 
     With a configuration of OpenClaw, `store.path` names OpenClaw's own index, so the index is in memoriter's home. A
     file that belongs to another program is left alone, and the index gets another name in memoriter's home.
-
-    Args:
-        configuration: The settings in force.
-        agent: The agent.
-        workspace: The workspace in use.
-        home: Memoriter's home.
-        user_home: The user's home, for `~`.
-        cache: The local cache folder.
-        network_of: Returns the kind of network file system that holds a folder; empty for a local disk.
-        is_foreign: Returns whether another program owns a file.
     """
     settings = configuration.search_for(agent)
     if configuration.state is not None:

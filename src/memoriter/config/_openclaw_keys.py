@@ -54,15 +54,7 @@ class OpenClawKeys:
 def openclaw_keys(
     configuration: Configuration, settings: MemorySearch, agent: str, environ: Mapping[str, str], *, now: float
 ) -> OpenClawKeys:
-    """Return the keys that OpenClaw has for an agent; none unless the settings name a service.
-
-    Args:
-        configuration: The settings in force.
-        settings: The agent's search settings.
-        agent: The agent.
-        environ: The environment, whose variables take precedence.
-        now: Seconds since 1970; a token that has expired is not used.
-    """
+    """Return the keys that OpenClaw has for an agent; none unless the settings name a service."""
     state = configuration.state
     if state is None:
         return OpenClawKeys()

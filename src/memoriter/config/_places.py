@@ -318,16 +318,7 @@ def agent_name(agent_id: str) -> str:
 def index_path(
     search: MemorySearch, agent_id: str, *, workspace: Path, own_workspace: Path, home: Path, user_home: Path
 ) -> Path:
-    """Return the index file for an agent and a workspace. Two workspaces never share one.
-
-    Args:
-        search: The agent's settings; `store.path` takes precedence.
-        agent_id: The agent.
-        workspace: The workspace in use.
-        own_workspace: The agent's configured or default workspace, whose index has the plain name.
-        home: Memoriter's home.
-        user_home: The user's home, for `~`.
-    """
+    """Return the index file for an agent and a workspace. Two workspaces never share one."""
     name = agent_name(agent_id)
     template = search.store.path or ""
     path = (
@@ -369,13 +360,6 @@ def place_index(
     """Return the place of an index.
 
     An index on a network file system moves to the local cache, unless its path was chosen or the cache is remote too.
-
-    Args:
-        path: The path of the index on a local disk.
-        chosen: Whether `store.path` sets this path.
-        workspace: The workspace of the index.
-        cache: The cache folder.
-        network_of: Returns the kind of network file system that holds a folder; empty for a local disk.
     """
     kind = network_of(path.parent)
     if not kind:
@@ -391,7 +375,6 @@ def place_index(
 
 def _cache_path(path: Path, *, workspace: Path, cache: Path) -> Path:
     """Return a file in the cache that is unique for the path and the workspace."""
-    # The path itself may be a link that an earlier version made, which must not be resolved.
     names = f"{path.parent.resolve() / path.name}\0{workspace.resolve()}"
     digest = hashlib.sha256(names.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return cache / "index" / f"{path.stem[:64]}-{digest}{path.suffix}"

@@ -162,13 +162,7 @@ def _fields_to_descend(section: type[Section]) -> tuple[tuple[str, Field[Any], b
 def leaves(
     section: Section, at: Key = (), *, extensions: Mapping[Key, Section] | None = None
 ) -> Iterator[tuple[Key, Field[Any], Any]]:
-    """Yield the key, the declaration and the value of every single setting below a section.
-
-    Args:
-        section: the section.
-        at: its key.
-        extensions: the sections of extensions by their keys; those below the section are included.
-    """
+    """Yield the key, the declaration and the value of every single setting below a section."""
     for name, item, has_sections in _fields_to_descend(type(section)):
         value: Any = getattr(section, item.name)
         key = (*at, name)

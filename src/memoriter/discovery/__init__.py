@@ -1,6 +1,6 @@
 """Discovery of a running server of the same memory, and delegation of work to it; this package imports very little."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.discovery._announcement import (
     Announcement,
@@ -21,12 +21,12 @@ from memoriter.discovery._channel import (
     delegate,
 )
 from memoriter.discovery._target import (
-    TargetMemory,
     conditions_digest,
     resolve_target,
     settings_digest,
     uses_openclaw,
 )
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.discovery._scoped_tokens import (
@@ -56,7 +56,6 @@ __all__ = [
     "Reply",
     "Scope",
     "ScopedToken",
-    "TargetMemory",
     "Token",
     "TokenFile",
     "Unanswered",
@@ -78,18 +77,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import on first use what only servers need."""
-    if name == "open_socket":
-        from memoriter.discovery import _socket
-
-        return _socket.open_socket
-    if name in {"LiveToken", "Token", "renewed_token", "token_for"}:
-        from memoriter.discovery import _token
-
-        return getattr(_token, name)
-    if name in {"BURST_SECONDS", "SCOPES", "Limits", "LiveTokens", "Scope", "ScopedToken", "TokenFile", "digest_of"}:
-        from memoriter.discovery import _scoped_tokens
-
-        return getattr(_scoped_tokens, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Import on first use what only servers need.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_socket": "open_socket",
+        "_token": "LiveToken Token renewed_token token_for",
+        "_scoped_tokens": "BURST_SECONDS SCOPES Limits LiveTokens Scope ScopedToken TokenFile digest_of",
+    },
+)

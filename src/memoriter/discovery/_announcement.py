@@ -203,12 +203,7 @@ def privacy_fault(status: os.stat_result) -> str:
 
 
 def is_own_folder(folder: Path | str, denied: int = 0o022) -> bool:
-    """Return whether a folder exists, belongs to this user, and only this user can add or remove files.
-
-    Args:
-        folder: the folder; a link to one does not count.
-        denied: the permissions that nobody else may have.
-    """
+    """Return whether a folder that is no link belongs to this user, and others have no `denied` permission."""
     try:
         status = os.lstat(folder)
     except (OSError, ValueError):

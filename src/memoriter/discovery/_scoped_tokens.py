@@ -9,7 +9,7 @@ import math
 import os
 import re
 import secrets
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -19,7 +19,7 @@ from memoriter.permissions import folder_lock, replace_private
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Generator, Sequence
     from pathlib import Path
 
 Scope = Literal["metrics", "read", "write", "admin"]
@@ -187,43 +187,18 @@ class TokenFile:
             known.remove(found)
         return found
 
-    def _changing(self) -> _Change:
-        return _Change(self, self._home)
-
-
-class _Change:
-    """A context with the list of tokens, which is stored at the end unless an exception is raised."""
-
-    def __init__(self, file: TokenFile, home: Path) -> None:
-        self._file = file
-        self._lock = folder_lock(home)
-        self._known: list[ScopedToken] = []
-
-    def __enter__(self) -> list[ScopedToken]:
+    @contextmanager
+    def _changing(self) -> Generator[list[ScopedToken]]:
+        """Give the list of tokens, and store it at the end unless an exception is raised. Raises ConfigError."""
         try:
-            self._lock.__enter__()
+            with folder_lock(self._home):
+                known = [*self.tokens()]
+                yield known
+                content = json.dumps([_row_of(each) for each in known], ensure_ascii=False, indent=1)
+                replace_private(self.path, f"{content}\n".encode())
         except OSError as error:
-            raise self._failure(error) from error
-        try:
-            self._known = [*self._file.tokens()]
-        except BaseException:
-            self._lock.__exit__(None, None, None)
-            raise
-        return self._known
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        try:
-            if kind is None:
-                content = json.dumps([_row_of(each) for each in self._known], ensure_ascii=False, indent=1)
-                replace_private(self._file.path, f"{content}\n".encode())
-        except OSError as failure:
-            raise self._failure(failure) from failure
-        finally:
-            self._lock.__exit__(None, None, None)
-
-    def _failure(self, error: OSError) -> ConfigError:
-        message = f"The tokens in {str(self._file.path)!r} cannot be written: {sentence(error.strerror or error)}"
-        return ConfigError(message, remedy="Correct the permissions of this folder.")
+            message = f"The tokens in {str(self.path)!r} cannot be written: {sentence(error.strerror or error)}"
+            raise ConfigError(message, remedy="Correct the permissions of this folder.") from error
 
 
 USES_SECONDS = 60.0
@@ -234,15 +209,7 @@ class LiveTokens:
     """The tokens of a running server; changes of the file take effect at once."""
 
     def __init__(self, home: Path, clock: Callable[[], float]) -> None:
-        """Read the tokens of a home.
-
-        Args:
-            home: memoriter's own folder.
-            clock: returns seconds since 1970.
-
-        Raises:
-            ConfigError: the file cannot be read.
-        """
+        """Read the tokens of a home. Raises ConfigError: the file cannot be read."""
         self._file = TokenFile(home)
         self._clock = clock
         self._uses: dict[str, float] = {}
@@ -293,9 +260,8 @@ def digest_of(value: str) -> str:
 
 
 def _row_of(token: ScopedToken) -> dict[str, Any]:
-    """Return a token as it is stored; one without further workspaces is read by earlier versions as well."""
-    row = asdict(token)
-    return {name: value for name, value in row.items() if name != "also" or value}
+    """Return a token as it is stored."""
+    return {name: value for name, value in asdict(token).items() if name != "also" or value}
 
 
 def _parse(content: bytes) -> tuple[ScopedToken, ...]:

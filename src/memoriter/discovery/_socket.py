@@ -27,11 +27,6 @@ def open_socket(folder: Path, environ: Mapping[str, str], now: float) -> socket.
     It is in the folder of announcements. If its path there is too long, or the file system has no sockets, it is in a
     new folder for this user alone, in the runtime folder of the user or in the one for temporary files.
 
-    Args:
-        folder: the folder of announcements.
-        environ: the environment variables.
-        now: seconds since 1970.
-
     Raises:
         OSError: there is no private folder with sockets.
     """

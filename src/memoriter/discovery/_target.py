@@ -76,16 +76,7 @@ def resolve_target(
     exact: bool = False,
     place: Place | None = None,
 ) -> TargetMemory:
-    """Return the memory that the options of a command, the environment and the current folder select.
-
-    Args:
-        workspace: the folder of notes as given.
-        config: the configuration file as given.
-        agent: the agent as given.
-        env: the environment of the command.
-        exact: whether a server must also be the same program with the same environment variables.
-        place: the workspace without the configuration, if the caller has found it.
-    """
+    """Return the memory that the options of a command, the environment and the current folder select."""
     flag = Path(workspace) if workspace is not None else None
     if place is None:
         place = find_workspace(flag, environ=env.environ, cwd=env.cwd, configured=None, home=env.home, by_person=exact)

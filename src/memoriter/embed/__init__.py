@@ -1,7 +1,6 @@
 """Text to vectors: providers behind one Protocol, the choice between them, and batches of texts; and rerankers."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.embed._choice import (
     Choice,
@@ -36,14 +35,14 @@ from memoriter.embed._registry import (
     spec_of,
 )
 from memoriter.embed.local import is_model_uri
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from memoriter.embed._batches import BatchFailure, Embedded, embed_in_batches
+    from memoriter.embed._batches import Embedded, embed_in_batches
     from memoriter.embed._rerank import Judge, Reranker, RerankSettings, choose_reranker, open_reranker
     from memoriter.embed.remote.batch import BatchJob, BatchRules, Collected, batch_vendors
 
 __all__ = [
-    "BatchFailure",
     "BatchJob",
     "BatchRules",
     "Choice",
@@ -85,14 +84,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the modules for batches, rerankers and remote services at first use, since most searches need none."""
-    later = {
-        "_batches": ("Embedded", "BatchFailure", "embed_in_batches"),
-        "_rerank": ("Judge", "RerankSettings", "Reranker", "choose_reranker", "open_reranker"),
-        "remote.batch": ("BatchJob", "BatchRules", "Collected", "batch_vendors"),
-    }
-    for module, names in later.items():
-        if name in names:
-            return getattr(import_module(f"memoriter.embed.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Import the modules for batches, rerankers and remote services at first use, since most searches need none.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_batches": "Embedded embed_in_batches",
+        "_rerank": "Judge RerankSettings Reranker choose_reranker open_reranker",
+        "remote.batch": "BatchJob BatchRules Collected batch_vendors",
+    },
+)

@@ -54,11 +54,6 @@ class Reranker(Protocol):
     def scores(self, query: str, passages: Sequence[str], *, seconds: float) -> list[float]:
         """Return one finite score for each passage, in order; larger is more relevant, on a scale of its own.
 
-        Args:
-            query: the question.
-            passages: texts, at least one.
-            seconds: the time limit.
-
         Raises:
             EmbeddingError: there are no scores.
         """

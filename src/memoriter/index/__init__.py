@@ -3,12 +3,13 @@
 `store` has the file, `files` the chunks and words, `vectors` the vectors; `Index` composes them over one open file.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.index._index import Index, InspectedIndex
 from memoriter.index._ledger import Ledger
 from memoriter.index.store._files import index_files, network_of, runs_in_background
 from memoriter.index.vectors import ENGINES, EngineName
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.index._catalog import drop_file, list_files
@@ -30,14 +31,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load on first use what looks at other files than the index of the memory."""
-    if name in {"drop_file", "list_files"}:
-        from memoriter.index import _catalog
-
-        return getattr(_catalog, name)
-    if name in {"ForeignTables", "is_foreign"}:
-        from memoriter.index import _foreign_tables
-
-        return getattr(_foreign_tables, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Load on first use what looks at other files than the index of the memory.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_catalog": "drop_file list_files",
+        "_foreign_tables": "ForeignTables is_foreign",
+    },
+)

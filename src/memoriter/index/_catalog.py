@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,12 +24,7 @@ _ID_AT = slice(68, 72)
 
 
 def list_files(folder: Path, *, clock: Callable[[], float]) -> list[StoredIndex]:
-    """Return the indexes of memoriter in a folder, by name; files of other programs are left out.
-
-    Args:
-        folder: it need not exist.
-        clock: returns seconds since 1970.
-    """
+    """Return the indexes of memoriter in a folder, by name; files of other programs are left out."""
     return [_listed(path, clock) for path in _own_indexes(folder)]
 
 
@@ -48,10 +42,8 @@ def _own_indexes(folder: Path) -> list[Path]:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file is an index: a database with memoriter's application id, or the link of a former one."""
+    """Return whether a file is an index: a database with memoriter's application id."""
     try:
-        if path.is_symlink():
-            return path.exists() and path.parent / os.readlink(path) in index_files(path)  # noqa: PTH115 (as written)
         with open_plain(path, follow=False) as file:
             header = file.read(_ID_AT.stop)
     except (OSError, IndexUnavailable):
@@ -79,11 +71,6 @@ def _listed(path: Path, clock: Callable[[], float]) -> StoredIndex:
 
 def drop_file(folder: Path, name: str, *, clock: Callable[[], float]) -> None:
     """Delete an index with its logs, locks and the files that were set aside.
-
-    Args:
-        folder: of the index.
-        name: of its file.
-        clock: returns seconds since 1970.
 
     Raises:
         IndexBusy: another process indexes or watches it.

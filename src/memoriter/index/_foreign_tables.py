@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
@@ -17,6 +15,7 @@ from memoriter.plain_file import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
+    from pathlib import Path
 
     from memoriter.index.store._connection import Database
 
@@ -34,7 +33,7 @@ def is_foreign(path: Path) -> bool:
     belongs to memoriter if a lease of memoriter's is beside it: then it is a damaged index.
     """
     try:
-        path = follow_links(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow a former link)
+        path = follow_links(path)
         if path.is_symlink() or lease_of(path).exists():
             return False
         with open_plain(path, follow=False) as file:
@@ -81,10 +80,6 @@ class ForeignTables:
     @contextmanager
     def open(cls, file: Path, name: str) -> Generator[ForeignTables]:
         """Open a file of our own that is a copy of the foreign one.
-
-        Args:
-            file: the copy.
-            name: the name of the foreign file, for messages.
 
         Raises:
             UsageError: it is not an SQLite database, or it is damaged.

@@ -74,7 +74,6 @@ class Index(IndexReader):
         return cls(OpenFile.open(path, clock=clock, network=network))
 
     def close(self) -> None:
-        """Close the file; no other method may be called afterwards."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -180,14 +179,12 @@ class Index(IndexReader):
         return self._file.storage.exclusive("embed", busy, wait)
 
     def background_lease(self) -> AbstractContextManager[None]:
-        """Hold the right to be the one run in the background. Raises IndexBusy if another process has it."""
         self._file.check_writable()
         message = f"Another process is indexing the notes of {str(self.path)!r} in the background."
         busy = IndexBusy(message, remedy="Do nothing: the other process does the work.")
         return self._file.storage.exclusive(BACKGROUND, busy, BACKGROUND_WAIT)
 
     def watch_lease(self) -> AbstractContextManager[None]:
-        """Hold the right to watch, separate from the right to index. Raises IndexBusy if another process watches."""
         message = f"Another process is watching the notes of {str(self.path)!r}."
         busy = IndexBusy(message, remedy="Do nothing: this process takes over when the other one ends.")
         return self._file.storage.exclusive("watch", busy, 0.0)
@@ -195,12 +192,10 @@ class Index(IndexReader):
     # content
 
     def set_meta(self, key: str, value: str) -> None:
-        """Store a setting."""
         with self._file.writing() as connection:
             _connection.set_meta(connection, key, value)
 
     def drop_meta(self, key: str) -> None:
-        """Delete a setting; do nothing if it does not exist."""
         with self._file.writing() as connection:
             _connection.drop_meta(connection, key)
 
@@ -215,29 +210,16 @@ class Index(IndexReader):
         tags: Collection[str] = (),
         names: Collection[str] = (),
     ) -> None:
-        """Replace all stored data of a file, in one transaction. Its chunks get consecutive new ids in file order.
-
-        Args:
-            source: the file.
-            hash: identifies its content.
-            entries: its chunks, starting after the ones that are kept.
-            keep: number of stored chunks, from the first, that stay as they are.
-            tail: how far the file was read, for the next incremental read.
-            tags: its tags, folded.
-            names: the names by which links lead to it, as `folding.fold_name` returns them.
-        """
         with self._file.writing() as connection:
             change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
             _cache.mark_used(connection, change.added, now=self._file.clock())
             self._file.vectors.apply_change(change)
 
     def touch_file(self, source: Source, *, tail: str | None = None) -> None:
-        """Update size, time and read position of a file whose indexed content has not changed."""
         with self._file.writing() as connection:
             _files.touch(connection, source, tail)
 
     def remove_files(self, paths: Collection[str]) -> None:
-        """Delete files and their chunks, in one transaction; unknown paths are ignored."""
         with self._file.writing() as connection:
             self._file.vectors.apply_change(_files.remove(connection, paths))
 
@@ -246,11 +228,9 @@ class Index(IndexReader):
         self._file.choose_engine(name)
 
     def use_vectors(self, spec: ModelSpec) -> None:
-        """Activate this model's vector set and keep the others. Raises EmbeddingError if its dimensions changed."""
         self._file.use_vectors(spec)
 
     def put_vectors(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
-        """Store vectors, (n, dims), under their keys, in one transaction. Raises BadVector if one does not fit."""
         with self._file.writing():
             self._file.vectors.put(keys, vectors, now=self._file.clock())
 
@@ -265,12 +245,10 @@ class Index(IndexReader):
         return set()
 
     def put_failure(self, key: bytes, message: str) -> None:
-        """Record that a text cannot be embedded, so that it is not sent again."""
         with self._file.writing() as connection:
             _cache.record_failure(connection, self._file.vectors.active(), key, message, now=self._file.clock())
 
     def clear_failures(self) -> None:
-        """Delete the recorded failures of the active set, so that those texts are tried again."""
         with self._file.writing() as connection:
             _cache.clear_failures(connection, self._file.vectors.active())
             self._file.vectors.forget_progress()
@@ -293,7 +271,6 @@ class Index(IndexReader):
                     self._file.vectors.settle(self._file.version)
 
     def purge(self) -> None:
-        """Remove deleted text from the file permanently and release free space, without waiting for other processes."""
         self._purge(always=True)
 
     def _purge(self, *, always: bool) -> None:
@@ -365,7 +342,6 @@ class Index(IndexReader):
         self.set_meta(FORGETTING, "1")
 
     def end_forgetting(self) -> None:
-        """Record that nothing has to be forgotten any more, or that no note was changed."""
         self.drop_meta(FORGETTING)
 
     def forget(self) -> CompactReport:

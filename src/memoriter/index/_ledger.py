@@ -53,15 +53,7 @@ class Ledger:
     """A small separate database, created when it is first written. Threads and processes may share it."""
 
     def __init__(self, path: Path, *, wall: Callable[[], float], network: bool | None = None) -> None:
-        """Take the path of the database.
-
-        Methods raise ProviderUnavailable if the file cannot be used.
-
-        Args:
-            path: the database file.
-            wall: returns seconds since 1970.
-            network: whether the file is on a network file system; None: detect.
-        """
+        """Take the path of the database. Methods raise ProviderUnavailable if the file cannot be used."""
         self._path = path
         self._wall = wall
         self._network = network
@@ -70,7 +62,6 @@ class Ledger:
         self._connection: Database | None = None
 
     def add(self, provider: str, model: str, tokens: int, dollars: float | None) -> None:
-        """Record one response of a provider; `dollars` is None if the price is unknown."""
         row = (self._today().isoformat(), provider, model, tokens, 0 if dollars is not None else tokens, dollars or 0.0)
         with self._database(create=True) as connection:
             assert connection is not None
@@ -83,7 +74,6 @@ class Ledger:
             )
 
     def today(self) -> Spent:
-        """Return what was spent since midnight (UTC), at all providers."""
         rows = self.rows(days=1)
         return Spent(sum(row.tokens for row in rows), sum(row.dollars for row in rows))
 
@@ -105,7 +95,6 @@ class Ledger:
         )
 
     def get(self, name: str) -> str | None:
-        """Return a stored value, or None."""
         with self._database(create=False) as connection:
             if connection is None:
                 return None
@@ -122,14 +111,12 @@ class Ledger:
             )
 
     def swap(self, name: str, old: str, new: str) -> bool:
-        """Replace a stored value if it still is `old`; return whether it was."""
         with self._database(create=True) as connection:
             assert connection is not None
             statement = "UPDATE kept SET value = ? WHERE name = ? AND value = ? RETURNING 1"
             return connection.execute(statement, (new, name, old)).get is not None
 
     def close(self) -> None:
-        """Close the file; it is reopened when needed."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()

@@ -62,14 +62,7 @@ class OpenedFile:
 def open_index(
     storage: IndexFiles, *, network: bool, notice: Callable[[Diagnostic], None], after: int = 0
 ) -> OpenedFile:
-    """Open the index, whatever is at its path; `apsw` errors that are not damage pass through.
-
-    Args:
-        storage: the files of the index.
-        network: whether the files are on a network file system.
-        notice: called with a diagnostic for a damaged file that was replaced.
-        after: the number of a new generation is greater than this.
-    """
+    """Open the index, whatever is at its path; `apsw` errors that are not damage pass through."""
     for _ in range(_ATTEMPTS):
         found = storage.identity()
         if found is None:

@@ -1,6 +1,6 @@
 """Install memoriter in other programs: write the configuration of agents' clients, and remove it again."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoriter.installation._places import (
     CLIENT_TITLES,
@@ -13,6 +13,7 @@ from memoriter.installation._places import (
     server_files,
     shown,
 )
+from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.installation._apply import Outcome, apply
@@ -54,24 +55,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import what writes configurations on first use: every command reads the names of the clients."""
-    late = {
-        "_apply": {"Outcome", "apply"},
-        "_clients": {
-            "FileEdit",
-            "changes",
-            "edited_entries",
-            "foreign_entries",
-            "named_workspace",
-            "written_entries",
-        },
-        "_entries": {"HttpServer", "Launch"},
-        "_record": {"Installed", "read_installed", "record_installed", "record_removed"},
-    }
-    for room, names in late.items():
-        if name in names:
-            from importlib import import_module
-
-            return getattr(import_module(f"{__name__}.{room}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Import what writes configurations on first use: every command reads the names of the clients.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_apply": "Outcome apply",
+        "_clients": "FileEdit changes edited_entries foreign_entries named_workspace written_entries",
+        "_entries": "HttpServer Launch",
+        "_record": "Installed read_installed record_installed record_removed",
+    },
+)

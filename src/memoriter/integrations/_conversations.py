@@ -53,11 +53,7 @@ class Conversation:
         return found[-limit:] if limit > 0 else []
 
     def add(self, items: Sequence[tuple[str, object]]) -> None:
-        """Add messages, all or none. Raises UsageError if one of them is not JSON.
-
-        Args:
-            items: heading (such as the role) and JSON object of each message.
-        """
+        """Add messages, all or none. Raises UsageError if one of them is not JSON."""
         new = [_Section(" ".join(heading.split()), json_value(value, "item"), "") for heading, value in items]
         if wrong := [section.value for section in new if not isinstance(section.value, dict)]:
             raise UsageError(f"The item {wrong[0]!r} is no JSON object.", remedy="Give a dict.")

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
         serve_workspaces,
         served_by,
     )
-    from memoriter.mcp_server._workspaces import ServedWorkspace, served_workspaces
+    from memoriter.mcp_server._workspaces import served_workspaces
 
 __all__ = [
     "AppOptions",
     "CommandWork",
     "Declined",
     "OAuth",
-    "ServedWorkspace",
     "http_app",
     "listen",
     "serve",
@@ -48,7 +47,7 @@ def __getattr__(name: str) -> Any:
         "_server": "server_of",
         "_stdio": "serve_stdio",
         "_transports": "AppOptions http_app listen serve serve_app serve_workspaces served_by",
-        "_workspaces": "ServedWorkspace served_workspaces",
+        "_workspaces": "served_workspaces",
     }
     for module, names in late.items():
         if name in names.split():

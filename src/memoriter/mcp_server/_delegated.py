@@ -70,15 +70,7 @@ class Delegated:
         *,
         sessions: Callable[[], int],
     ) -> None:
-        """Serve one memory.
-
-        Args:
-            shared: the memory.
-            security: the hosts and origins that a request may name.
-            tickets: the folder in which commands put the tickets of their work.
-            commands: the work that is done for commands of other processes, by the name of the command.
-            sessions: returns the number of open MCP sessions.
-        """
+        """Serve one memory."""
         self._sessions = sessions
         self._shared = shared
         self._security = TransportSecurityMiddleware(security)

@@ -58,13 +58,7 @@ class FirstAnswers:
     def __init__(
         self, memory: Memory, *, before: Callable[[], None] = lambda: None, after: Callable[[], None] = lambda: None
     ) -> None:
-        """Prepare answers.
-
-        Args:
-            memory: the memory of the server.
-            before: called before a hook is answered, which a prompt waits for.
-            after: called when the client has the tools, and after each hook.
-        """
+        """Prepare answers."""
         self._memory = memory
         self._offered = Offered.by(memory)
         self._tools = memory.tools

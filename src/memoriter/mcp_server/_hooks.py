@@ -49,7 +49,7 @@ def hook_work(
             session = memory.session(given.session, audience="shared" if shared else "private", project=project)
             return answer_hook(given, session, interactive=interactive, seconds=seconds)
         except MemoriterError as error:
-            return HookAnswer(None, (Diagnostic(error.code, error.message, error.remedy),))
+            return HookAnswer(None, (Diagnostic.of(error),))
         except Exception as error:  # noqa: BLE001 - a coding agent must continue without its memory
             message = f"{type(error).__name__}: {sentence(error)}"
             return HookAnswer(None, (Diagnostic("internal", message, "Please report it."),))

@@ -255,13 +255,7 @@ class RequestLog:
         *,
         observers: Collection[Callable[[RequestRecord], None]] = (),
     ) -> None:
-        """Wrap an application.
-
-        Args:
-            app: the application.
-            paths: the paths that it serves; only they are logged by name.
-            observers: called with the record of each request when it has been answered.
-        """
+        """Wrap an application."""
         self._app = app
         self._paths = frozenset(paths)
         self._observers = tuple(observers)

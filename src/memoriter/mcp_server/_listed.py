@@ -66,12 +66,7 @@ def prompts_json(offered: Offered) -> dict[str, Any]:
 
 
 def resources_json(sources: Sequence[Source], cursor: str | None = None) -> dict[str, Any]:
-    """Return a page of the result of `resources/list`.
-
-    Args:
-        sources: all files of the memory, sorted by path.
-        cursor: the cursor of this page, from the page before; None: the first page.
-    """
+    """Return a page of the result of `resources/list`."""
     after = note_path(NOTES + cursor) if cursor else None
     remaining = [source for source in sources if after is None or source.path > after]
     page = [_resource_json(source) for source in remaining[:PAGE]]

@@ -116,9 +116,7 @@ def is_builtin(tool: Tool) -> bool:
 def tool_json(tool: Tool, *, modern: bool = False) -> dict[str, Any]:
     """Return a tool as `tools/list` shows it; a tool of a plugin has no hints, because its effects are unknown.
 
-    Args:
-        tool: the tool.
-        modern: whether the keys have the order of the protocol since 2026-07-28; the values are the same.
+    If `modern`, the keys have the order of the protocol since 2026-07-28; the values are the same.
     """
     title = {"title": tool.title} if tool.title else {}
     hints = {"destructiveHint": tool.destructive, "idempotentHint": not tool.writes, "openWorldHint": False}

@@ -58,14 +58,7 @@ class SessionLimits:
     def __init__(
         self, app: ASGIApp, path: str, *, most: int = MOST_SESSIONS, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Wrap an application.
-
-        Args:
-            app: the application that answers the requests.
-            path: the path of the protocol; requests to other paths are passed on unchanged.
-            most: sessions of the owner at most, and as many of all other callers.
-            clock: returns monotonic seconds.
-        """
+        """Wrap an application."""
         self._app = app
         self._path = path
         self._most = most

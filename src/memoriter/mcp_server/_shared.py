@@ -79,12 +79,7 @@ class SharedMemory:
     """The memory of a server. Requests use it concurrently; tools of plugins run one at a time, for thread safety."""
 
     def __init__(self, memory: Memory, *, closing: Callable[[], None] | None = None) -> None:
-        """Share a memory.
-
-        Args:
-            memory: the memory, which `close` closes.
-            closing: called when the memory is about to be closed.
-        """
+        """Share a memory."""
         self.memory = memory
         self._closing = closing
         self._exclusive = threading.Lock()

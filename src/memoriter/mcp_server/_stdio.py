@@ -209,14 +209,7 @@ class Received:
     """
 
     def __init__(self, first: bytes, reading: BinaryIO, calls: Calls, sent: Sent) -> None:
-        """Read a stream.
-
-        Args:
-            first: lines that were received before.
-            reading: the stream.
-            calls: the requests that are not answered yet.
-            sent: where errors go.
-        """
+        """Read a stream."""
         self._first = io.BytesIO(first)
         self._reading = reading
         self._calls = calls

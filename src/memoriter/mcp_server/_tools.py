@@ -70,14 +70,7 @@ class Tools:
     def __init__(
         self, shared: SharedMemory, tools: Sequence[Tool], connector: Sequence[Tool] = (), *, http: bool = False
     ) -> None:
-        """Offer tools.
-
-        Args:
-            shared: the memory.
-            tools: the tools for every client.
-            connector: the tools that are listed only for ChatGPT.
-            http: whether requests come over HTTP, each with a caller whose scope may not be enough.
-        """
+        """Offer tools."""
         self._http = http
         self._shared = shared
         self.offer(tools, connector)

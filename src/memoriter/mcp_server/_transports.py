@@ -79,11 +79,7 @@ def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Args:
-        host: an address or host name of this machine.
-        port: the port; 0: any free port.
+    """Return a listening socket; with port 0, at any free port.
 
     Raises:
         UsageError: the address is not of this machine, or another program listens there.

@@ -48,11 +48,7 @@ class ServerMetrics:
     """The measurements of one server. Any thread may report to it."""
 
     def __init__(self, *, streams: Callable[[], int] = lambda: 0) -> None:
-        """Start at zero.
-
-        Args:
-            streams: returns the number of clients that follow events.
-        """
+        """Start at zero."""
         disable_created_metrics()  # the time of the first request of each operation is of no use
         self._registry = CollectorRegistry()
         self._streams = streams
@@ -90,12 +86,7 @@ class ServerMetrics:
         self._hits.inc(len(result.hits))
 
     def text(self, memory: Memory, accept: str = "") -> tuple[bytes, str]:
-        """Return all measurements with those of a memory, and the media type of the format.
-
-        Args:
-            memory: the memory.
-            accept: the header `Accept` of the request; Prometheus asks for OpenMetrics with it.
-        """
+        """Return all measurements with those of a memory, and the media type that the client accepts."""
         shown = CollectorRegistry()
         shown.register(_Measured(list(self._registry.collect())))
         shown.register(

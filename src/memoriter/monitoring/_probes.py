@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memoriter.startup import StartedPart, try_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from memoriter.access import Run
 
@@ -37,22 +37,16 @@ BUSY = StartedPart(
 class Readiness:
     """The state of all parts of a memory."""
 
-    def __init__(self, run: Run, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Try nothing yet.
-
-        Args:
-            run: runs a function with the memory in a worker thread.
-            clock: returns monotonic seconds.
-        """
+    def __init__(self, run: Run) -> None:
+        """Try nothing yet."""
         self._run = run
-        self._clock = clock
         self._parts: tuple[StartedPart, ...] = ()
         self._tried_at: float | None = None
         self._trial: asyncio.Task[None] | None = None
 
     async def parts(self) -> tuple[StartedPart, ...]:
         """Return each part after it was tried, or `BUSY` if that takes too long. One trial runs at a time."""
-        fresh = self._tried_at is not None and self._clock() - self._tried_at < FRESH_SECONDS
+        fresh = self._tried_at is not None and time.monotonic() - self._tried_at < FRESH_SECONDS
         if self._trial is None and not fresh:
             self._trial = asyncio.create_task(self._try())
         if self._trial is not None:
@@ -68,7 +62,7 @@ class Readiness:
             message = f"The parts cannot be tried: {type(error).__name__}."
             self._parts = (StartedPart(SERVER, works=False, message=message, remedy="See the log.", code="internal"),)
         finally:
-            self._tried_at = self._clock()
+            self._tried_at = time.monotonic()
             self._trial = None
 
 

@@ -36,12 +36,7 @@ def with_monitoring(more: Callable[[Run], Routes], metrics: ServerMetrics) -> Ca
 
 
 def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
-    """Return the routes for supervisors, and their paths.
-
-    Args:
-        run: runs a function with the memory in a worker thread.
-        metrics: the measurements of the server.
-    """
+    """Return the routes for supervisors, and their paths."""
     readiness = Readiness(run)
     names = part_names()
 

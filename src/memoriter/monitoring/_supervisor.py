@@ -21,16 +21,15 @@ log = logging.getLogger(__name__)
 class Supervisor:
     """The socket of the supervisor that has started this process."""
 
-    def __init__(self, environ: Mapping[str, str], *, pid: int | None = None) -> None:
+    def __init__(self, environ: Mapping[str, str]) -> None:
         """Read where messages go.
 
         Args:
             environ: the environment; `NOTIFY_SOCKET` names the socket, `WATCHDOG_USEC` the time within which a
                 message must come (µs), and `WATCHDOG_PID` the process that must send it.
-            pid: the number of this process; None: it is read.
         """
         self._address = environ.get("NOTIFY_SOCKET", "")
-        meant = environ.get("WATCHDOG_PID", "") in {"", str(os.getpid() if pid is None else pid)}
+        meant = environ.get("WATCHDOG_PID", "") in {"", str(os.getpid())}
         limit = environ.get("WATCHDOG_USEC", "")
         # Half of the time, as the manual recommends.
         self._beat_seconds = int(limit) / MICROSECONDS / 2 if meant and limit.isascii() and limit.isdecimal() else 0.0

@@ -209,11 +209,6 @@ def locate(
 ) -> tuple[EvalQuestion, ...]:
     """Return the questions with the lines of every heading that is an answer.
 
-    Args:
-        questions: the questions of a Markdown file.
-        read: returns the text of a note by its path, or None if there is no such note.
-        file: name of the file, for the message.
-
     Raises:
         UsageError: if an answer names a note or a heading that does not exist, or a line after the end of its note.
     """

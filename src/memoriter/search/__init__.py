@@ -1,15 +1,16 @@
 """Ranking: pure functions from a query and an index to hits."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memoriter.lazy import lazy_names
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
 from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
 from memoriter.search._dates import terms_of_day
 from memoriter.search._forms import languages_of, terms_and_forms
 from memoriter.search._hits import deciding, in_order_of_time, nothing_then, of_time, with_time
 from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
-from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance, Rescorer
-from memoriter.search._score import MATCH, WEAK, EmbeddedLine, Scoring, SearchSettings, TypedQuery
+from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance
+from memoriter.search._score import MATCH, WEAK, EmbeddedLine, SearchSettings, TypedQuery
 from memoriter.search._terms import ANALYSIS, analyse, classic_terms, link_terms, pack, query_terms
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ __all__ = [
     "RankedLine",
     "RankedQuery",
     "Relevance",
-    "Rescorer",
-    "Scoring",
     "SearchSettings",
     "Trace",
     "TypedQuery",
@@ -72,30 +71,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load diagnostics and the operators of queries on first use."""
-    if name == "understand":
-        from memoriter.search import _typed
-
-        return _typed.understand
-    if name in {"search_without_limits", "diagnose_empty"}:
-        from memoriter.search import _empty_result
-
-        return getattr(_empty_result, name)
-    if name in {"Examination", "RankedQuery", "examine"}:
-        from memoriter.search import _why_not
-
-        return getattr(_why_not, name)
-    if name in {"Marker", "marker_of"}:
-        from memoriter.search import _marking
-
-        return getattr(_marking, name)
-    if name in {"Drawing", "draw"}:
-        from memoriter.search import _projection
-
-        return getattr(_projection, name)
-    if name == "rank_lines":
-        from memoriter.search import _typed_ranking
-
-        return _typed_ranking.rank_lines
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Load diagnostics and the operators of queries on first use.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_typed": "understand",
+        "_empty_result": "search_without_limits diagnose_empty",
+        "_why_not": "Examination RankedQuery examine",
+        "_marking": "Marker marker_of",
+        "_projection": "Drawing draw",
+        "_typed_ranking": "rank_lines",
+    },
+)

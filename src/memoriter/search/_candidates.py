@@ -257,16 +257,7 @@ def gather(
     filters: Filters,
     use_keywords: bool = True,
 ) -> Candidates:
-    """Collect the best chunks of both retrievers and score all of them by both.
-
-    Args:
-        reader: the index.
-        query: what is asked.
-        baseline: similarity of unrelated chunks.
-        limit: candidates from each retriever; at least `MIN_CANDIDATES` are collected.
-        filters: the chunks that may become candidates.
-        use_keywords: False skips the keyword retriever.
-    """
+    """Collect the best chunks of both retrievers and score all of them by both."""
     limit = max(limit, MIN_CANDIDATES)
     corpus = reader.corpus()
     weighted, frequency = weigh_query(reader, query.text, query.terms)

@@ -86,13 +86,7 @@ _T = TypeVar("_T")
 
 
 def interleave(ranked: Sequence[_T], kinds: Sequence[Hashable], limit: int) -> list[_T]:
-    """Return the first `limit` items, in order, with at least a share for each kind that has items.
-
-    Args:
-        ranked: items, best first.
-        kinds: kind of each item.
-        limit: number of items; 0 or less returns an empty list.
-    """
+    """Return the first `limit` items, best first, with at least a share for each kind that has items."""
     if limit <= 0:
         return []
     if len(set(kinds)) < 2:
@@ -126,12 +120,7 @@ def beyond(places: Sequence[str], limit: int) -> list[int]:
 
 
 def repeated_rows(ranked: Iterable[int], chunks: Mapping[int, StoredChunk]) -> set[int]:
-    """Return the rows that repeat a better one.
-
-    Args:
-        ranked: rows, best first.
-        chunks: their chunks; rows without one are left out.
-    """
+    """Return the rows that repeat a better one."""
     texts = set[str]()
     notes = set[str]()
     repeated = set[int]()
@@ -205,11 +194,6 @@ def with_time(query: Query, text: str, today: Callable[[], date]) -> Query:
     """Return a question with the time that it names, or as a request for everything of its days.
 
     A question with days of its own, such as `since:7d` or an option, is not searched for a time.
-
-    Args:
-        query: the question, with its operators as filters.
-        text: its text without anything in quotes.
-        today: returns the user's day.
     """
     from memoriter.times import asks_for_all, time_in
 

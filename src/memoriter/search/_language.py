@@ -60,10 +60,6 @@ def read_question(query: Query, today: date) -> Query:
     An operator with a value that is not valid is plain text, and so is a path or day that a filter already sets. A
     query of operators alone is also searched for the words in them, and then every score counts; with a day among them,
     it is a request for everything of this day.
-
-    Args:
-        query: the query as it was asked.
-        today: the user's day, for `since:7d`.
     """
     operators = Operators([], [], [])
     text = extract_operators(query.text, operators, query.filters, today)

@@ -110,12 +110,7 @@ class KeywordScore:
 
 
 def vector_weight(best_coverage: float, itemized: float) -> float:
-    """Return w for a query.
-
-    Args:
-        best_coverage: the highest coverage of a candidate, 0..1.
-        itemized: the share of chunks with items among those nearest to the query, 0..1.
-    """
+    """Return w for a query."""
     wordless = min(max((MANY_WORDS - best_coverage) / (MANY_WORDS - FEW_WORDS), 0.0), 1.0)
     return VECTOR_WEIGHT + (MEANING_WEIGHT - VECTOR_WEIGHT) * wordless * min(itemized / ITEMIZED, 1.0)
 
@@ -190,12 +185,7 @@ Saturations = Mapping[int, float]
 
 
 def saturations(chunks: Sequence[tuple[bytes, int]], query: WeightedTerms) -> dict[int, Saturations]:
-    """Return the `Saturations` of each chunk by its position. Chunks without any of the terms are left out.
-
-    Args:
-        chunks: packed term counts and length in terms of each chunk.
-        query: the terms with their weights.
-    """
+    """Return the `Saturations` of each chunk by its position. Chunks without any of the terms are left out."""
     packed = [term_counts for term_counts, _ in chunks]
     counts_by_position = occurrences(packed, query.needles)
     linked = [link for link, _ in query.links]
@@ -214,11 +204,7 @@ def saturations(chunks: Sequence[tuple[bytes, int]], query: WeightedTerms) -> di
 def keyword_score(own: Saturations, before: Saturations, after: Saturations, query: WeightedTerms) -> KeywordScore:
     """Return the idf-weighted coverage and saturation of the query's terms, and the neighbours' part.
 
-    Args:
-        own: saturations of the chunk.
-        before: saturations of the chunk before it in its source; empty if there is none.
-        after: saturations of the chunk after it; empty if there is none.
-        query: the terms with their weights.
+    Where there is no chunk before or after, its saturations are empty.
     """
     covered = saturated = borrowed = 0.0
     for term, share in own.items():

@@ -44,10 +44,6 @@ FORMS = "Begin each line with `lex:`, `vec:` or `hyde:`, and at most one line wi
 def understand(query: Query, today: date) -> Query:
     """Return the query as its text means it: a question with operators, or a typed query with its lines.
 
-    Args:
-        query: the query as it was asked.
-        today: the user's day, for `since:7d`.
-
     Raises:
         InvalidQuery: a line of a typed query is not valid.
     """
@@ -80,10 +76,6 @@ def read_lines(query: Query, today: date) -> Query:
 
     Operators in a `lex` or `vec` line restrict that line; the other lines are plain text. A line of operators alone is
     also searched for the words in them.
-
-    Args:
-        query: the query as it was asked, which `is_typed`.
-        today: the user's day, for `since:7d`.
 
     Raises:
         InvalidQuery: a line has an unknown type, no type, no text or an open quote; there are two intents, too many

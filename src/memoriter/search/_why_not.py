@@ -61,13 +61,7 @@ class Examination:
 
 
 def examine(query: RankedQuery, settings: SearchSettings, rows: Sequence[int]) -> Examination:
-    """Return what a ranking does with passages, and what would make one of them a hit.
-
-    Args:
-        query: what was asked, and the index.
-        settings: how it was ranked.
-        rows: the passages, all of one note; at least one.
-    """
+    """Return what a ranking does with passages, and what would make one of them a hit."""
     excluded_by, reduced = _excluding_filters(query, rows)
     query = replace(query, filters=reduced)
     watched = query.reader.passing(rows, reduced)

@@ -1,7 +1,8 @@
 """Keeping the index up to date with the files: a pure plan, then its execution."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memoriter.lazy import lazy_names
 from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of, note_of, texts_of
 from memoriter.sync._apply import CUTTING, Sync, background_of, learn_background
 from memoriter.sync._changes import (
@@ -69,10 +70,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load the names for transcripts on first use, because most processes do not need them."""
-    if name in {"DEBOUNCE_SECONDS", "at_lines", "due", "new_chunks", "skipped_in"}:
-        from memoriter.sync import _sessions
-
-        return getattr(_sessions, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Load the names for transcripts on first use, because most processes do not need them.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_sessions": "DEBOUNCE_SECONDS at_lines due new_chunks skipped_in",
+    },
+)

@@ -96,11 +96,6 @@ class Sync:
     def embed(self, provider: Callable[[], EmbeddingProvider], report: SyncReport, task: Task) -> SyncReport:
         """Compute missing vectors until `task.embed_by`, while other processes may search and index text.
 
-        Args:
-            provider: opens the provider, if something must be embedded.
-            report: the report of `read`.
-            task: what to do.
-
         Raises:
             IndexBusy: another process computes vectors.
             EmbeddingError: the provider failed; the batches before that are kept.
@@ -138,8 +133,7 @@ class Sync:
     def scan(self, *, vectors: bool = True) -> ChangeSet:
         """Return what is to be indexed or embedded. This is cheap and needs no lease.
 
-        Args:
-            vectors: whether missing vectors count as work, and a baseline of other content.
+        Unless `vectors`, neither missing vectors count as work, nor a baseline of other content.
         """
         version = self.index.version()
         if self.outdated:

@@ -105,21 +105,7 @@ def read(
     watch: Stopwatch,
     wall: Callable[[], float] = lambda: inf,
 ) -> SyncReport:
-    """Update keyword search to the current files.
-
-    Args:
-        changes: what to index, with its plan.
-        index: the index.
-        workspace: the notes.
-        cutting: the chunking settings.
-        task: its `read_by` may leave some files for later.
-        progress: receives the number of files that were read.
-        watch: counts the time of the stages.
-        wall: seconds since 1970.
-
-    Returns:
-        The report of this run.
-    """
+    """Update keyword search to the current files, as far as `task.read_by` allows, and return the report."""
     assert changes.plan is not None, "`changes_of` scans where there is no plan"
     plan = changes.plan
     indexed = changes.indexed or {}

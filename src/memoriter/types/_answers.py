@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from memoriter.errors import system_error_text
 from memoriter.values import Record, dataclass, field
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.codes import DiagnosticCode
+    from memoriter.errors import MemoriterError
     from memoriter.types._content import Mode, Outcome, SourceKind
     from memoriter.types._requests import LineKind
 
@@ -119,6 +121,13 @@ class Diagnostic(Record):
     code: DiagnosticCode
     message: str
     remedy: str = ""
+
+    @classmethod
+    def of(cls, error: MemoriterError | OSError) -> Self:
+        """Return an error as a diagnostic."""
+        if isinstance(error, OSError):
+            return cls("system", system_error_text(error), "Check the path, its permissions and the free space.")
+        return cls(error.code, error.message, error.remedy)
 
 
 @dataclass(frozen=True, slots=True)

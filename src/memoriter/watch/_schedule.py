@@ -56,13 +56,7 @@ class Schedule:
     """
 
     def __init__(self, now: float, *, debounce: float = 1.5, interval: float = 0.0) -> None:
-        """Schedule a scan of all files at once.
-
-        Args:
-            now: the time.
-            debounce: seconds without an event before a change is indexed.
-            interval: scan all files at least every so many seconds; 0 scans as often as is cheap.
-        """
+        """Schedule a scan of all files at once."""
         self._debounce = debounce
         self._interval = interval or inf
         self._groups: dict[float, _Group] = {}
@@ -198,13 +192,7 @@ class Events:
     """The source of file-system events, or of the reason why there are none."""
 
     def __init__(self, stop: Event, *, monotonic: Callable[[], float], remote: Callable[[str], bool]) -> None:
-        """Start without watched folders.
-
-        Args:
-            stop: ends every wait.
-            monotonic: seconds.
-            remote: returns whether a folder is on a file system that does not report changes of other machines.
-        """
+        """Start without watched folders."""
         self._stop = stop
         self._monotonic = monotonic
         self._remote = remote
@@ -225,14 +213,7 @@ class Events:
         return len(self._folders)
 
     def follow(self, folders: Mapping[str, int]) -> bool:
-        """Watch these folders.
-
-        Args:
-            folders: the folders, with their inodes.
-
-        Returns:
-            True if events may have been missed, so that all files must be scanned again.
-        """
+        """Watch these folders. Return whether events may have been missed, so that all files must be scanned again."""
         now = self._monotonic()
         if self._refused_at is not None and now - self._refused_at < TRY_AGAIN_SECONDS:
             return False

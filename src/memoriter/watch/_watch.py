@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound, system_error_text
+from memoriter.errors import IndexBusy, MemoriterError, WorkspaceNotFound
 from memoriter.layout import is_note
 from memoriter.sync import DEBOUNCE_SECONDS
 from memoriter.types import Diagnostic
@@ -180,7 +180,7 @@ class Watch:
 
     def _await_workspace(self, error: WorkspaceNotFound, events: Events, schedule: Schedule) -> None:
         """Wait for a workspace that is missing. Its index is kept meanwhile."""
-        self._emit("missing", reason=_diagnostic(error))
+        self._emit("missing", reason=Diagnostic.of(error))
         events.forget()
         while not self.stop.is_set() and not self.workspace.root.is_dir():
             self.stop.wait(TURN_SECONDS)
@@ -204,7 +204,7 @@ class Watch:
         self._reported = frozenset(problems)
 
     def _emit_once(self, kind: WatchKind, error: MemoriterError | OSError) -> None:
-        reason = _diagnostic(error)
+        reason = Diagnostic.of(error)
         if reason.code not in self._reported:
             self._reported |= {reason.code}
             self._emit(kind, reason=reason)
@@ -223,12 +223,7 @@ class Watching:
         opened: Callable[[threading.Event, Callable[[WatchEvent], None]], tuple[Watch, MemoryBackend]],
         on_event: Callable[[WatchEvent], None],
     ) -> None:
-        """Start the thread.
-
-        Args:
-            opened: returns the watch and a backend for its exclusive use.
-            on_event: receives each event, in that thread.
-        """
+        """Start the thread."""
         self._stop = threading.Event()
         self._watch, self._backend = opened(self._stop, on_event)
         self._error: BaseException | None = None
@@ -278,9 +273,3 @@ class Watching:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _diagnostic(error: MemoriterError | OSError) -> Diagnostic:
-    if isinstance(error, MemoriterError):
-        return Diagnostic(error.code, error.message, error.remedy)
-    return Diagnostic("system", system_error_text(error), "Check the path, its permissions and the free space.")

@@ -42,14 +42,7 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 def api_routes(
     run: Run, events: Events, sessions: BrowserSessions | None = None, addresses: Sequence[str] = ()
 ) -> tuple[Sequence[Route], Sequence[str]]:
-    """Return the routes of the API and of sessions, and their paths.
-
-    Args:
-        run: runs a function with the memory in a worker thread.
-        events: the events of the server.
-        sessions: the sessions of browsers; None: there are none.
-        addresses: the URLs by which other devices reach the server.
-    """
+    """Return the routes of the API and of sessions, and their paths."""
     runner = OperationRunner(run, events)
     routes = [Route(f"{BASE}{each.path}", _Endpoint(each, runner)) for each in all_operations().values()]
     document = json.dumps(openapi_document())

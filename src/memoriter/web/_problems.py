@@ -63,12 +63,7 @@ class RequestProblem:
 
 
 def problem_of(error: Exception, name: str) -> RequestProblem:
-    """Return why a request failed, and log what was not expected.
-
-    Args:
-        error: the error.
-        name: the name of the operation or page, for the message about an unexpected error.
-    """
+    """Return why a request failed, and log what was not expected."""
     match error:
         case OutOfScope():
             remedy = f"Use a token with that scope: `memoriter token create NAME --scope {error.needed}`."

@@ -25,12 +25,7 @@ class OperationRunner:
     """Runs the operations of one server."""
 
     def __init__(self, run: Run, events: Events) -> None:
-        """Run operations with the memory of a server.
-
-        Args:
-            run: runs a function with the memory in a worker thread.
-            events: the events of the server.
-        """
+        """Run operations with the memory of a server."""
         self._run = run
         self._events = events
 
@@ -70,12 +65,6 @@ class OperationRunner:
     ) -> _Answer:
         """Return the result of work on the memory in a thread, for pages that need more than the API offers.
 
-        Args:
-            caller: who asks.
-            scope: what the caller must be allowed to do.
-            work: gets the memory.
-            quick: whether it takes no longer than reading a note.
-
         Raises:
             OutOfScope: the caller may not do that.
             MemoriterError: as `work`.
@@ -85,11 +74,6 @@ class OperationRunner:
 
     async def perform(self, name: str, caller: Caller, **values: Any) -> Any:
         """Return the answer of an operation as JSON values.
-
-        Args:
-            name: the name of the operation in the table.
-            caller: who asks.
-            values: the parameters by their names in Python; sequences are tuples.
 
         Raises:
             InvalidRequest: the operation does not take these parameters.

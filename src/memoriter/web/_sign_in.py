@@ -45,12 +45,7 @@ class SignIn:
     """Opens and ends sessions."""
 
     def __init__(self, sessions: BrowserSessions, addresses: Sequence[str] = ()) -> None:
-        """Use the sessions of a server.
-
-        Args:
-            sessions: the sessions.
-            addresses: the URLs by which other devices reach the server, without a path.
-        """
+        """Use the sessions of a server."""
         self._sessions = sessions
         self._addresses = addresses
 

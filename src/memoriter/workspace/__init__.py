@@ -1,8 +1,9 @@
 """Find, read and write the files that are memory, and cut Markdown into chunks."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from memoriter.workspace._confined import Loaded, Raw
+from memoriter.lazy import lazy_names
+from memoriter.workspace._confined import Loaded
 from memoriter.workspace._cut import estimate_tokens
 from memoriter.workspace._ignore import ignoring_line, in_ignored_folder
 from memoriter.workspace._paths import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from memoriter.workspace._noise import noisy_lines
     from memoriter.workspace._note import Note, read_front_matter, read_note, tags_in
     from memoriter.workspace._versions import join_versions, versions_diagnostics
-    from memoriter.workspace.chunking import MERGE_TOKENS, chunk_lines, chunk_markdown, items_of, scan_blocks
+    from memoriter.workspace.chunking import chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
         OpenTranscript,
         TranscriptFolder,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from memoriter.workspace.untrusted import (
         HIDDEN,
         TERMINAL,
-        MarkedEntry,
         Standing,
         authors_of,
         folded,
@@ -47,10 +47,8 @@ if TYPE_CHECKING:
         neutral,
         neutral_data,
         neutral_json,
-        skeleton,
         standing_of,
         visible,
-        without_digits,
         without_injected,
         without_mark,
     )
@@ -69,16 +67,13 @@ if TYPE_CHECKING:
 __all__ = [
     "HIDDEN",
     "MAX_BYTES",
-    "MERGE_TOKENS",
     "STATEMENTS",
     "TERMINAL",
     "Appended",
     "ExtraPath",
     "Loaded",
-    "MarkedEntry",
     "Note",
     "OpenTranscript",
-    "Raw",
     "Removal",
     "RemovedPassage",
     "Scan",
@@ -128,7 +123,6 @@ __all__ = [
     "remove",
     "replace",
     "scan_blocks",
-    "skeleton",
     "split_citation",
     "standing_of",
     "tags_in",
@@ -136,66 +130,27 @@ __all__ = [
     "unfinished",
     "versions_diagnostics",
     "visible",
-    "without_digits",
     "without_injected",
     "without_mark",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the modules that read, cut or write text on first use: most searches find no changed note to cut."""
-    lazy = {
-        "_forget": {"RemovedPassage", "Removal", "all_of", "blocks_with", "holds", "lines_of", "apply_removal"},
-        "_hit_authors": {"author_of_hit", "hit_authors"},
-        "_noise": {"noisy_lines"},
-        "_versions": {"join_versions", "versions_diagnostics"},
-        "_note": {"Note", "read_front_matter", "read_note", "tags_in"},
-        "chunking": {"MERGE_TOKENS", "chunk_lines", "chunk_markdown", "items_of", "scan_blocks"},
-        "transcripts": {
-            "OpenTranscript",
-            "TranscriptFolder",
-            "Transcripts",
-            "parse_line",
-            "parse_object",
-            "transcripts_of",
-        },
-        "untrusted": {
-            "HIDDEN",
-            "TERMINAL",
-            "MarkedEntry",
-            "Standing",
-            "authors_of",
-            "folded",
-            "foreign_lines",
-            "injected",
-            "marked",
-            "marked_entries",
-            "neutral",
-            "neutral_data",
-            "neutral_json",
-            "skeleton",
-            "standing_of",
-            "visible",
-            "without_digits",
-            "without_injected",
-            "without_mark",
-        },
-        "writing": {
-            "Appended",
-            "Unfinished",
-            "append",
-            "entry_of",
-            "log_form",
-            "recover",
-            "remove",
-            "replace",
-            "unfinished",
-        },
-    }
-    for module, names in lazy.items():
-        if name in names:
-            from importlib import import_module
-
-            globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)  # asked for by each chunk
-            return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Import the modules that read, cut or write text on first use: most searches find no changed note to cut.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_forget": "RemovedPassage Removal all_of blocks_with holds lines_of apply_removal",
+        "_hit_authors": "author_of_hit hit_authors",
+        "_noise": "noisy_lines",
+        "_versions": "join_versions versions_diagnostics",
+        "_note": "Note read_front_matter read_note tags_in",
+        "chunking": "chunk_lines chunk_markdown items_of scan_blocks",
+        "transcripts": "OpenTranscript TranscriptFolder Transcripts parse_line parse_object transcripts_of",
+        "untrusted": (
+            "HIDDEN TERMINAL Standing authors_of folded foreign_lines injected marked marked_entries "
+            "neutral neutral_data neutral_json standing_of visible without_injected "
+            "without_mark"
+        ),
+        "writing": "Appended Unfinished append entry_of log_form recover remove replace unfinished",
+    },
+)

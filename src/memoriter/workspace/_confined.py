@@ -76,10 +76,6 @@ def not_utf8(path: str) -> WriteError:
 def read_bytes(place: ReadablePath, limit: int) -> tuple[bytes, os.stat_result]:
     """Return the content of a plain file and its stat.
 
-    Args:
-        place: the file.
-        limit: largest allowed size in bytes.
-
     Raises:
         FileNotFoundError: the file does not exist.
         PathRefused: the path is a link, a folder or a device, or the file is too large or not readable.

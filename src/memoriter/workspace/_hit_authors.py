@@ -21,10 +21,6 @@ def hit_authors(authors: Callable[[str], list[str]], hit: Hit) -> tuple[str, ...
     """Return who wrote each line of a passage, such as `agent, 2026-11-22`; empty: the owner.
 
     Conversations, and what clients remember by themselves, count as written by the owner's agents.
-
-    Args:
-        authors: `Memory.authors`.
-        hit: the passage.
     """
     count = hit.end_line - hit.start_line + 1
     at = hit.date or hit.changed

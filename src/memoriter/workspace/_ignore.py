@@ -469,12 +469,7 @@ class Rules:
     that its owner meant to exclude."""
 
     def enter(self, folder: str, prefix: str) -> Rules:
-        """Return the rules inside `folder`.
-
-        Args:
-            folder: path on disk.
-            prefix: path from the top folder; empty, or ends in `/`.
-        """
+        """Return the rules inside `folder`."""
         if self.fault:
             return self
         chain = self.chain

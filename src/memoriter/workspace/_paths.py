@@ -119,11 +119,7 @@ def path_fault(path: str, *, windows: bool) -> str | None:
 
 
 def new_path_fault(names: Sequence[str]) -> str | None:
-    """Return why no new file is created below a folder, or None. Files that exist may be deeper.
-
-    Args:
-        names: the names of the folders that lead to the file, and its own.
-    """
+    """Return why no new file is created below a folder, or None. Files that exist may be deeper."""
     if len(names) > MOST_FOLDERS + 1:
         return f"it has more than {MOST_FOLDERS} folders"
     if any(len(os.fsencode(name)) > LONGEST_NAME for name in names):
@@ -339,12 +335,7 @@ class Admission:
     """
 
     def __init__(self, root: str, areas: Sequence[Area]) -> None:
-        """Start an operation.
-
-        Args:
-            root: the folder of notes.
-            areas: what is memory, as the disk is now.
-        """
+        """Start an operation."""
         self._root = root
         self._areas = areas
         self._rules: dict[tuple[str, str], Rules] = {}

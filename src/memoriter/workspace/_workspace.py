@@ -149,9 +149,6 @@ class Workspace:
     def find(self, path: str) -> tuple[str, Source | None] | None:
         """Return the cited form of a path and its current source.
 
-        Args:
-            path: a cited or an absolute path.
-
         Returns:
             The cited path and the source, or None as the source if the file does not exist. None alone if the path
             can never be memory.
@@ -318,36 +315,23 @@ class Workspace:
             WriteError: nothing was written.
         """
         from memoriter.journal import acting
-
-        with acting(who=origin):
-            return self._remember(text, to, origin, now, again=again, section=section)
-
-    def _remember(
-        self,
-        text: str,
-        to: Literal["daily", "long-term"],
-        origin: str | None,
-        now: datetime,
-        *,
-        again: bool,
-        section: str,
-    ) -> Appended:
         from memoriter.workspace.writing import Appended
         from memoriter.workspace.writing import Entry as NewEntry
 
         admission = self._admission()
         long_term = self.long_term()
         entry = NewEntry(text, origin, now, self._daily_note if to == "daily" else "", again)
-        appended: Appended | None = None
-        if to == "daily":
-            daily = self.daily(now.date(), admission)
-            with suppress(PathRefused):
-                content = self.content(str(long_term), admission)
-                if existing := entry.find_in(decode(content or b"")):
-                    appended = Appended(long_term, existing.start_line, existing.end_line, existing=True)
-            appended = appended or self._add_entry(daily, entry, section, admission)
-        else:
-            appended = self._add_entry(long_term, entry, section, admission)
+        with acting(who=origin):
+            appended: Appended | None = None
+            if to == "daily":
+                daily = self.daily(now.date(), admission)
+                with suppress(PathRefused):
+                    content = self.content(str(long_term), admission)
+                    if existing := entry.find_in(decode(content or b"")):
+                        appended = Appended(long_term, existing.start_line, existing.end_line, existing=True)
+                appended = appended or self._add_entry(daily, entry, section, admission)
+            else:
+                appended = self._add_entry(long_term, entry, section, admission)
         return replace(appended, left_out=self.exclusion_of(appended.path, admission))
 
     def _add_entry(self, file: Path, entry: NewEntry, section: str, admission: Admission) -> Appended:

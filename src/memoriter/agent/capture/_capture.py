@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.agent._session_files import OWN_KEY
 from memoriter.agent.capture._entries import CAPTURE
-from memoriter.agent.flush import to_diagnostic
 from memoriter.environment import local_time
 from memoriter.errors import MemoriterError
 from memoriter.ids import content_hash
 from memoriter.journal import acting
+from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from memoriter.agent._session_files import Entry, SessionStore
     from memoriter.agent.capture._conversation import Conversation
     from memoriter.agent.flush import Flushing
-    from memoriter.types import Diagnostic
     from memoriter.workspace import Workspace
 
 Kind = Literal["summary", "prompts"]
@@ -57,13 +56,7 @@ class Capturing:
     def after_compaction(
         self, conversation: Conversation, summary: str, context: Iterable[str] = ()
     ) -> tuple[Diagnostic, ...]:
-        """Write the summary that has just replaced a conversation; return what went wrong.
-
-        Args:
-            conversation: the end of the transcript, which may hold the summary.
-            summary: the summary, if the client reports it.
-            context: texts that the conversation received from memory.
-        """
+        """Write the summary that has just replaced a conversation; return what went wrong."""
         if not self._wanted(conversation):
             return ()
         try:
@@ -75,7 +68,7 @@ class Capturing:
                 at = conversation.summarized_at
                 return self._keep("summary", conversation.summary, conversation, context, until=at)
         except (MemoriterError, OSError) as error:
-            return (to_diagnostic(error),)
+            return (Diagnostic.of(error),)
         return ()
 
     def at_end(self, conversation: Conversation, context: Iterable[str] = ()) -> tuple[Diagnostic, ...]:
@@ -94,7 +87,7 @@ class Capturing:
                 raw = "\n".join(prompt.text for prompt in prompts)
                 reasons += self._keep("prompts", raw, conversation, context, until=prompts[-1].at, since=since)
         except (MemoriterError, OSError) as error:
-            reasons += (to_diagnostic(error),)
+            reasons += (Diagnostic.of(error),)
         return reasons
 
     def news(self) -> str:

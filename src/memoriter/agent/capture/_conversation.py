@@ -61,11 +61,6 @@ class Conversation:
 def read_conversation(transcript: str, *, client: str, cwd: str) -> Conversation:
     """Return what a transcript shows of a conversation; without a transcript, an empty conversation.
 
-    Args:
-        transcript: path of the transcript, from the coding agent; empty: none.
-        client: the program, for people.
-        cwd: the folder in which the agent works.
-
     Raises:
         PathRefused: the path is not a plain file owned by this user, or it cannot be read.
     """

@@ -72,12 +72,7 @@ def captures_in(path: str, lines: Sequence[str]) -> Iterator[CapturedEntry]:
 
 
 def plan_removal(plan_forget: Callable[[str], ForgetPlan], capture: CapturedEntry) -> ForgetPlan:
-    """Return the plan that removes a record. Raises WriteConflict if its lines have changed since it was found.
-
-    Args:
-        plan_forget: `Memory.plan_forget`.
-        capture: the record.
-    """
+    """Return the plan that removes a record. Raises WriteConflict if its lines have changed since it was found."""
     plan = plan_forget(capture.citation)
     planned = [line for removal in plan.notes for passage in removal.passages for line in passage.text.split("\n")]
     if planned != [line.rstrip("\r") for line in capture.text.split("\n")]:

@@ -30,7 +30,7 @@ from memoriter.agent.flush._decision import (
 )
 from memoriter.agent.flush._log_difference import LogDifference, log_difference
 from memoriter.environment import local_time
-from memoriter.errors import MemoriterError, PathRefused, WriteConflict, system_error_text
+from memoriter.errors import MemoriterError, PathRefused, WriteConflict
 from memoriter.ids import bytes_hash, content_hash
 from memoriter.permissions import PRIVATE_FILE, make_private_folder
 from memoriter.plain_file import read_plain
@@ -165,7 +165,7 @@ class Flushing:
             elif not requested and ((last := self._stored_flush()) is None or last.before != before):
                 self._delete_snapshot(before)  # another process was faster and has its own snapshot
         except (MemoriterError, OSError) as error:
-            return FlushAnswer(reasons=(*reasons, to_diagnostic(error)))
+            return FlushAnswer(reasons=(*reasons, Diagnostic.of(error)))
         if not requested:
             return FlushAnswer(reasons=tuple(reasons))
         prompt = (late_prompt if late else flush_prompt)(self.settings.memory_flush.prompt, now, log)
@@ -343,13 +343,6 @@ class Flushing:
         return Diagnostic(
             "flush_failed", message, "The transcript has the conversation; `memoriter remember TEXT` adds an entry."
         )
-
-
-def to_diagnostic(error: MemoriterError | OSError) -> Diagnostic:
-    """Return an error as a diagnostic for people."""
-    if isinstance(error, MemoriterError):
-        return Diagnostic(error.code, error.message, error.remedy)
-    return Diagnostic("system", system_error_text(error), "Check the path, its permissions and the free space.")
 
 
 def _own_fields(entry: Entry) -> dict[str, Any]:

@@ -36,10 +36,6 @@ def log_difference(before: str, after: str) -> LogDifference:
     """Return the new entries of a log and the lines that it lost.
 
     Lines that only moved are neither new nor gone, and an entry that equals an older one is not new.
-
-    Args:
-        before: the log when the flush was requested.
-        after: the log now.
     """
     if before == after:
         return LogDifference((), ())

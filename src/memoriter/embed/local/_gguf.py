@@ -82,11 +82,6 @@ Scalar = str | int | float | bool
 def open_gguf(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
     """Return the model of a GGUF file, ready to embed. llama.cpp loads it at the first use.
 
-    Args:
-        path: the GGUF file.
-        cache_dir: may not exist yet; everything in it can be deleted.
-        threads: the maximum to use; by default one per core, up to 8.
-
     Raises:
         ProviderUnavailable: llama.cpp is not installed, or the file is not a complete embedding model.
     """

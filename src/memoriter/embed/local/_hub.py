@@ -16,7 +16,7 @@ from memoriter.extras import install_command, missing_packages
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     import httpx2
 
@@ -185,25 +185,24 @@ class StreamedResponse:
 class _WaitLimit:
     """Limits the time spent waiting for a server: `seconds` in total for each part of a minimum size."""
 
-    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._clock = clock
         self._waited = self._bytes = 0.0
         self._waiting_since: float | None = None
 
     def left(self) -> float:
         """Return the seconds left."""
-        current = 0.0 if self._waiting_since is None else self._clock() - self._waiting_since
+        current = 0.0 if self._waiting_since is None else time.monotonic() - self._waiting_since
         return self._seconds - self._waited - current
 
     def begin(self) -> None:
         """Start to count waiting time."""
-        self._waiting_since = self._clock()
+        self._waiting_since = time.monotonic()
 
     def end(self, count: int) -> None:
         """Stop counting waiting time after `count` bytes arrived. Time spent on processing them does not count."""
         if self._waiting_since is not None:
-            self._waited += self._clock() - self._waiting_since
+            self._waited += time.monotonic() - self._waiting_since
             self._waiting_since = None
         self._bytes += count
         if self._bytes >= self._seconds * LEAST_BYTES_A_SECOND:
@@ -211,9 +210,7 @@ class _WaitLimit:
 
 
 @contextmanager
-def open_stream(
-    url: str, headers: Mapping[str, str], *, seconds: float, clock: Callable[[], float] = time.monotonic
-) -> Generator[StreamedResponse]:
+def open_stream(url: str, headers: Mapping[str, str], *, seconds: float) -> Generator[StreamedResponse]:
     """GET an address and follow redirects.
 
     The authorization header is sent to the first origin only.
@@ -223,7 +220,6 @@ def open_stream(
         headers: sent with the request.
         seconds: the longest wait for the headers, including the name lookup, and then for each part of the content that
             has `LEAST_BYTES_A_SECOND`. A server that sends a byte now and then counts as stalled.
-        clock: monotonic seconds.
 
     Raises:
         Interrupted: the connection cannot be opened, or breaks.
@@ -235,7 +231,7 @@ def open_stream(
     hub_headers: dict[str, str] = {}
     request_headers = {"user-agent": "memoriter", **headers, "accept-encoding": "identity"}
     for _ in range(_MOST_REDIRECTS + 1):
-        wait_limit = _WaitLimit(seconds, clock)
+        wait_limit = _WaitLimit(seconds)
         with _request(url, request_headers, wait_limit) as response:
             hub_headers |= {
                 name: text for name, text in response.headers.items() if name.startswith(_KEPT_OF_REDIRECTS)

@@ -218,11 +218,6 @@ def _read(file: Path) -> Any:
 def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> LocalProvider:
     """Return the model of a folder or an `.onnx` file, ready to embed. It is loaded at the first use.
 
-    Args:
-        path: the folder, or the `.onnx` file.
-        cache_dir: may not exist yet; everything in it can be deleted.
-        threads: the maximum to use; by default one per core, up to 8.
-
     Raises:
         ProviderUnavailable: a package is not installed, or the folder does not hold an embedding model.
     """

@@ -99,7 +99,7 @@ class LocalReranker:
             engine.close()
 
 
-def open_onnx_reranker(path: Path, *, clock: Callable[[], float], threads: int | None = None) -> LocalReranker:
+def open_onnx_reranker(path: Path, *, clock: Callable[[], float]) -> LocalReranker:
     """Return the cross-encoder of a folder or an `.onnx` file. It is loaded at the first use.
 
     Raises ProviderUnavailable: a package is not installed, or a file is missing.
@@ -109,7 +109,7 @@ def open_onnx_reranker(path: Path, *, clock: Callable[[], float], threads: int |
         model = read_onnx_folder(path)
     except ProviderUnavailable as error:
         raise ProviderUnavailable(error.message, remedy=_EXPORT) from error
-    return LocalReranker(model.name, lambda: OnnxCrossEncoder(model, threads_to_use(threads)), clock)
+    return LocalReranker(model.name, lambda: OnnxCrossEncoder(model, threads_to_use(None)), clock)
 
 
 class OnnxCrossEncoder:

@@ -73,7 +73,7 @@ class CircuitBreaker:
             error.message = redact(error.message, self._secrets)
             error.args = (error.message,)
             if isinstance(error, OutOfQuota | Unauthorised):
-                self._guard.failed(Diagnostic(error.code, error.message, error.remedy))
+                self._guard.failed(Diagnostic.of(error))
             raise
         self._guard.succeeded()
         return result

@@ -44,7 +44,6 @@ _FIRST = RemoteModel(
     query_template="[taskType=RETRIEVAL_QUERY] {text}",
     document_template="[taskType=RETRIEVAL_DOCUMENT] {text}",
     tasks=_TASKS,
-    unit=False,
 )
 _SECOND = RemoteModel(
     dimensions=3072,
@@ -101,12 +100,7 @@ def build_request(texts: Sequence[str], role: Role, settings: RemoteSettings) ->
 
 
 def parse_response(body: bytes, count: int, dimensions: int | None, service: str = _SERVICE) -> NDArray[np.float64]:
-    """Return vectors of shape (count, dimensions), in the order of the texts.
-
-    Raises:
-        BadVector: the number of vectors or of dimensions is wrong.
-        TransientFailure: the body is not a response of the API.
-    """
+    """Return the vectors of a response; see `Vendor.parse_response`."""
     rows = [values_of(item) for item in listed(json_object(body, service), "embeddings", service)]
     return matrix(rows, count=count, dimensions=dimensions, service=service)
 

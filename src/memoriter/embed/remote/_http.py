@@ -57,15 +57,7 @@ class HttpClient:
         offline: bool = False,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        """Create a client without connections.
-
-        Args:
-            clock: returns monotonic seconds.
-            sleep: waits for a number of seconds.
-            random: returns a number in 0..1.
-            offline: allow addresses of this machine only.
-            most_bytes: the limit for every response, whatever limit a call sets.
-        """
+        """Create a client without connections."""
         self._clock = clock
         self._sleep = sleep
         self._random = random

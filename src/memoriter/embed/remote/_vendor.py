@@ -192,8 +192,6 @@ class RemoteModel:
     """Templates around a text, applied here or, with a `task`, by the service."""
     tasks: tuple[str, str] = ("", "")
     """The service's names for query and document. With them the service adds its own words."""
-    unit: bool = True
-    """Whether the vendor states that vectors have unit length. We normalise them in any case."""
     background: tuple[float, float] = UNMEASURED
 
 
@@ -236,7 +234,7 @@ def background_of(vectors: NDArray[np.float32]) -> tuple[float, float]:
     return round(float(cosines.mean()), 3), round(max(float(cosines.std()), _LEAST_DEVIATION), 3)
 
 
-def parse_data(body: bytes, count: int, dimensions: int | None, service: str = "The service") -> NDArray[np.float64]:
+def parse_data(body: bytes, count: int, dimensions: int | None, service: str) -> NDArray[np.float64]:
     """Return vectors of shape (count, dimensions), in the order of the texts, from the list `data` of a response.
 
     Raises:

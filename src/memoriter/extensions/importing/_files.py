@@ -178,14 +178,7 @@ class ArchiveFiles(Files):
     """The files of a ZIP archive, and of the archives directly inside it."""
 
     def __init__(self, archive: Path | BinaryIO, *, title: str, inner: str = "", budget: Budget | None = None) -> None:
-        """Open an archive. Raises UsageError: it is broken or hostile.
-
-        Args:
-            archive: a file, or a file that is open, which is closed with the archive.
-            title: what messages name it.
-            inner: a regular expression for the archives inside it whose files belong to it.
-            budget: what is left of the limits of the export.
-        """
+        """Open an archive. Raises UsageError: it is broken or hostile."""
         super().__init__()
         self.title = title
         budget = budget or Budget(title)

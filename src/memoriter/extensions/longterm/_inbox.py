@@ -310,7 +310,7 @@ def accept_above(inbox: InboxFile, memories: LongTermMemories, added: Sequence[C
     try:
         return inbox.accept(sure, memories) if sure else Acceptance()
     except MemoriterError as error:
-        return Acceptance((), (Diagnostic(error.code, error.message, error.remedy),))
+        return Acceptance((), (Diagnostic.of(error),))
 
 
 def put_back(

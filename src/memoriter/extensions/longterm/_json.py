@@ -24,12 +24,7 @@ _json_of = partial(json_of, tables=TABLES)
 
 
 def memory_json(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return a memory.
-
-    Args:
-        memory: the memory.
-        replaced: the ids of what replaced superseded memories, by the ids of these.
-    """
+    """Return a memory."""
     answer = _json_of("Memory", memory)
     newer = (replaced or {}).get(memory.id)
     if newer and memory.status == "superseded":

@@ -356,7 +356,7 @@ class LongTermMemories:
 
     def spec(self) -> ModelSpec:
         """Return the embedding model of the settings. Raises EmbeddingError if it is not known."""
-        return self.parts.embedding.current.spec or self.parts.embedding.open().spec
+        return self.parts.embedding.slot().spec or self.parts.embedding.open().spec
 
     def close(self) -> None:
         """Release the database."""

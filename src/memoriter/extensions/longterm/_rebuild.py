@@ -88,13 +88,13 @@ def stats(memories: LongTermMemories) -> LongTermStats:
         others = store.other_models(principal=parts.principal)
         reasons += _differences(memories, store, known, others)
     except MemoriterError as error:
-        reasons.append(Diagnostic(error.code, error.message, error.remedy))
+        reasons.append(Diagnostic.of(error))
     current = [memory for memory in known if memory.status == "active"]
     openclaw = None
     try:
         openclaw = openclaw_state(memories)
     except IndexUnavailable as error:
-        reasons.append(Diagnostic(error.code, error.message, error.remedy))
+        reasons.append(Diagnostic.of(error))
     return LongTermStats(
         memories=len(known),
         by_category=dict(Counter(memory.category for memory in known)),

@@ -108,7 +108,7 @@ def listed_rows(memories: LongTermMemories, as_of: str | None) -> OpenClawRows:
     try:
         found = openclaw_memories(memories, as_of=as_of)
     except IndexUnavailable as error:
-        return OpenClawRows(reasons=(Diagnostic(error.code, error.message, error.remedy),))
+        return OpenClawRows(reasons=(Diagnostic.of(error),))
     return OpenClawRows(tuple(found), folder=str(memories.parts.openclaw))
 
 
@@ -119,6 +119,6 @@ def found_rows(memories: LongTermMemories, query: str, *, limit: int, floor: flo
     try:
         answer = search_openclaw(memories, query, limit=limit, floor=floor, as_of=as_of)
     except IndexUnavailable as error:
-        return OpenClawRows(reasons=(Diagnostic(error.code, error.message, error.remedy),))
+        return OpenClawRows(reasons=(Diagnostic.of(error),))
     folder = str(memories.parts.openclaw)
     return OpenClawRows(hits=answer.hits, nearest=answer.nearest, folder=folder, reasons=answer.reasons)

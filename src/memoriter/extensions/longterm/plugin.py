@@ -106,7 +106,7 @@ class LongTermPlugin:
         try:
             return self.long_term(context).erase_removed()
         except MemoriterError as error:
-            return [Diagnostic(error.code, error.message, error.remedy)]
+            return [Diagnostic.of(error)]
 
     @hookimpl
     def checks(self, context: PluginContext) -> Sequence[Finding]:

@@ -167,14 +167,7 @@ class Pool:
     def __init__(
         self, conninfo: str, configure: Callable[[LimitedConnection], None], lost: Callable[[], None], *, size: int
     ) -> None:
-        """Start without a connection.
-
-        Args:
-            conninfo: names the server.
-            configure: called with each new connection.
-            lost: called whenever a connection turns out to be broken.
-            size: the most connections.
-        """
+        """Start without a connection."""
         self.size = size
         self._lost = lost
         self._conninfo = conninfo

@@ -44,11 +44,11 @@ class PostgresReader:
     may_use_graphs = True
     """Whether vectors may be searched through graphs; False compares all."""
 
-    def __init__(self, server: Server, state: State, spec: ModelSpec | None = None) -> None:
+    def __init__(self, server: Server, state: State) -> None:
         """Take an open server."""
         self._server = server
         self._state = state
-        self._spec: ModelSpec | None = spec
+        self._spec: ModelSpec | None = None
         self._lock = threading.RLock()
         """Held by a thread that writes."""
         self._held = threading.local()
@@ -385,7 +385,6 @@ class PostgresReader:
 
     @property
     def recall(self) -> float | None:
-        """The share of the nearest vectors that searches through graphs found, as measured; None: all are compared."""
         return graphs.recall if (graphs := self._active_graphs()).scripts else None
 
     def _active_graphs(self) -> _graphs.Graphs:
@@ -466,7 +465,6 @@ class PostgresReader:
 
     @property
     def work_left(self) -> tuple[Diagnostic, ...]:
-        """Diagnostics of work on the store that is due and that this user may not do."""
         if (vectors := self._without_graphs()) is None:
             return ()
         with self._server.connection() as connection:

@@ -48,16 +48,7 @@ class Right:
         taken: Callable[[Connection], None],
         released: Callable[[Connection], None],
     ) -> None:
-        """Name a right; nothing is locked yet.
-
-        Args:
-            server: the server.
-            name: of the lock, one for each space and right.
-            doing: what a holder does, for the message of IndexBusy.
-            remedy: of that error.
-            taken: called with the connection that has just got the lock.
-            released: called with the same connection before it gives the lock back.
-        """
+        """Name a right; nothing is locked yet."""
         self._server = server
         self._name = name
         self._doing = doing

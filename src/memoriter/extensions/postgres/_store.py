@@ -46,8 +46,8 @@ class PostgresStore(PostgresReader):
         self, server: Server, name: str, state: State, *, clock: Callable[[], float], spec: ModelSpec | None = None
     ) -> None:
         """Take an open server; use `open`."""
-        super().__init__(server, state, spec)
-        self._spec: ModelSpec | None = spec
+        super().__init__(server, state)
+        self._spec = spec
         self.path = Path(server.name) / name
         """The place of the store, for messages."""
         self._name = name
@@ -306,7 +306,6 @@ class PostgresStore(PostgresReader):
 
     @contextmanager
     def rebuild(self, *, vectors: bool = True) -> Generator[Self]:
-        """Yield an empty store that replaces this one at the end, unless something fails. It keeps the vectors."""
         with self.lease():
             _editions.drop_leftovers(self._server, self._state.space)
             with self._writing(content=False) as (connection, place), self._server.unlimited(connection):

@@ -13,7 +13,7 @@ from memoriter.extensions.qmd._collections import folders_of, is_cited, missing_
 from memoriter.extensions.qmd._home import QmdHome
 from memoriter.extensions.qmd._mcp import McpTransport, SpawnTransport
 from memoriter.extensions.qmd._program import Program, child_environment, find_program
-from memoriter.extensions.qmd._searching import Searcher, failure_notice
+from memoriter.extensions.qmd._searching import Searcher
 from memoriter.extensions.qmd._updates import Background, Updates, pause_after
 from memoriter.extensions.qmd._values import QmdProbe
 from memoriter.types import Diagnostic, SidecarCollection, SidecarStatus
@@ -278,7 +278,7 @@ class QmdDriver:
                 waits = schedule.on_boot and schedule.wait_for_boot_sync  # for the update that `start` runs
                 updated = self._updates.update(force=True, wait=wait if waits else 0.0)
             except QmdFailure as error:
-                return (failure_notice(error), STALE)
+                return (Diagnostic.of(error), STALE)
             if not updated.ran and self._updates.stale(self._home.state()):
                 return (STALE,)
         self._notes_changed = False

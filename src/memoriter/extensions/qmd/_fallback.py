@@ -46,15 +46,7 @@ class FallbackBackend:
         guard: ServiceGuard,
         scope: QmdScope | None = None,
     ) -> None:
-        """Store the parts. Nothing is opened yet.
-
-        Args:
-            name: the value of `memory.backend`.
-            lease: returns the program from the cache, or a new one. Raises MemoriterError.
-            builtin: the builtin engine.
-            guard: decides when the program is asked.
-            scope: the rules for conversations; None: all may search.
-        """
+        """Store the parts. Nothing is opened yet."""
         self.name = name
         self._lease = lease
         self.builtin = builtin
@@ -85,7 +77,6 @@ class FallbackBackend:
 
     @property
     def background_run(self) -> BackgroundRun | None:
-        """The last run of `finish` by any process."""
         return self.builtin.background_run
 
     @property
@@ -166,11 +157,6 @@ class FallbackBackend:
         self._guard.succeeded()
 
     def start(self) -> str:
-        """Start the program and its updates in the background; return its name and version.
-
-        Raises:
-            MemoriterError: it cannot be started; until the next attempt, the builtin engine answers.
-        """
         used: Lease | None = None
         try:
             used = self._leased()
@@ -200,7 +186,6 @@ class FallbackBackend:
             return (to_reason(error, self.name),)
 
     def notes_changed(self, *paths: Path) -> tuple[Diagnostic, ...]:
-        """Mark notes as written, so that the next search finds them. Return a diagnostic if it may not."""
         self._mark_changed()
         return self.builtin.notes_changed(*paths)
 
@@ -221,7 +206,6 @@ class FallbackBackend:
                 current.program.notes_changed()
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Remove a plan's text from notes, transcripts and both indexes. Raises WriteConflict, WriteError."""
         receipt = self.builtin.forget(plan)
         try:
             self._leased().program.forget()
@@ -280,7 +264,7 @@ def is_late(error: Exception) -> bool:
 def to_reason(error: Exception, name: str) -> Diagnostic:
     """Return why a program did not answer."""
     if isinstance(error, MemoriterError):
-        return Diagnostic(error.code, error.message, error.remedy)
+        return Diagnostic.of(error)
     return Diagnostic(
         "internal", sentence(f"{name} failed: {type(error).__name__}: {error}"), "Run `memoriter doctor`."
     )

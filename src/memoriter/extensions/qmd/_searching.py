@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -76,7 +75,7 @@ class Searcher:
                 rows = self.transport.rows(second, timeout=deadline.left)
                 asked = second
             except QmdTimeout as error:
-                notices = (*notices, Diagnostic(error.code, error.message, error.remedy))
+                notices = (*notices, Diagnostic.of(error))
             except QmdCrashed:
                 pass  # a QMD without typed queries; that no file has all words stays true
         hits, left_out = self._hits(rows, asked, folders)
@@ -166,16 +165,10 @@ class Searcher:
             snippet=row.snippet[:limit],
             title=row.title,
             score=round(score, 6),
-            raw_score=row.score if math.isfinite(row.score) else 0.0,
             ranking=search.ranking,
             source="sessions" if folder.kind == "sessions" else "memory",
             context=row.context,
         )
-
-
-def failure_notice(error: QmdFailure) -> Diagnostic:
-    """Return a failure as a notice of an answer that is there nevertheless."""
-    return Diagnostic(error.code, error.message, error.remedy)
 
 
 def mapped_scores(raw: Sequence[float], ranking: Ranking) -> list[float]:

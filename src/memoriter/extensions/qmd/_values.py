@@ -46,8 +46,6 @@ class QmdHit:
     title: str
     score: float
     """0..1, comparable across rankings as far as that is possible; see docs/openclaw.md."""
-    raw_score: float
-    """The score that QMD printed."""
     ranking: Ranking
     source: SourceKind
     context: str = ""

@@ -46,22 +46,16 @@ _POLL_SECONDS = 0.01
 
 def index_files(path: Path) -> list[Path]:
     """Return the existing files of the index at a path: logs, locks, and files that were set aside or left over."""
-    generation = _generation_pattern(path)
-    name = re.escape(path.name)
-    own = re.compile(rf"\.?{name}(?:$|[.-])")
+    own = re.compile(rf"\.?{re.escape(path.name)}(?:$|[.-])")
     with suppress(OSError):
         names = os.listdir(path.parent)  # noqa: PTH208 (names are all that is needed)
-        return [path.with_name(each) for each in names if own.match(each) or generation.match(each)]
+        return [path.with_name(each) for each in names if own.match(each)]
     return []
 
 
 def runs_in_background(path: Path) -> bool:
-    """Return whether a process holds the lock of the run in the background; True if the system offers no way to look.
-
-    Args:
-        path: the path of the index.
-    """
-    lock = _lock_file(follow_links(Path(os.path.abspath(path))), BACKGROUND)  # noqa: PTH100 (as in `IndexFiles`)
+    """Return whether a process holds the lock of the run in the background; True if the system cannot tell."""
+    lock = _lock_file(follow_links(path), BACKGROUND)
     if sys.platform == "win32":
         return lock.exists()
     import fcntl
@@ -87,7 +81,7 @@ class IndexFiles:
     """The files and the lease of one index."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        self.path = follow_links(Path(os.path.abspath(path)))  # noqa: PTH100 (`resolve` would follow a former link)
+        self.path = follow_links(path)
         self.lease = Lease(self.path, clock)
         """The right to index."""
         self.lock = _lock_file(self.path, "lock")
@@ -153,8 +147,6 @@ class IndexFiles:
         if set_aside:
             self.path.replace(self.aside)
         fresh.replace(self.path)
-        with suppress(OSError):
-            self._remove_generations()
 
     def clean(self) -> None:
         """Delete what a killed process was building, unless a process is building now."""
@@ -163,14 +155,6 @@ class IndexFiles:
             with suppress(IndexBusy), self.lease.hold(0), self._swapping():
                 for file in left:
                     _unlink(file)
-
-    def _remove_generations(self) -> None:
-        """Delete the files of earlier versions, whose index was a link to one of them, and the seal beside them."""
-        pattern = _generation_pattern(self.path)
-        for file in index_files(self.path):
-            if pattern.match(file.name):
-                _unlink(file)
-        _unlink(_lock_file(self.path, "seal"))
 
     @contextmanager
     def exclusive(self, name: str, busy: IndexBusy, wait: float) -> Generator[None]:
@@ -235,23 +219,15 @@ class IndexFiles:
 
 
 def follow_links(path: Path) -> Path:
-    """Return the path after following links made by the user; the link of an earlier version stays."""
+    """Return the absolute path after following links in place of the index, but not of its folders."""
     for _ in range(40):
-        try:
-            link = os.readlink(path)  # noqa: PTH115 (the text of the link, as written)
-        except OSError:
+        path = Path(os.path.abspath(path))  # noqa: PTH100 (`resolve` would follow links of folders)
+        if not path.is_symlink():
             return path
-        if _generation_pattern(path).fullmatch(link):
-            return path
-        path = Path(os.path.abspath(path.parent / link))  # noqa: PTH100 (one link at a time)
+        path = path.parent / path.readlink()
     raise IndexUnavailable(
         f"The links at {str(path)!r} lead in a circle.", remedy="Set memorySearch.store.path to another place."
     )
-
-
-def _generation_pattern(path: Path) -> re.Pattern[str]:
-    """Return a pattern of the files, `main.g3.sqlite`, to which earlier versions made the path of the index a link."""
-    return re.compile(rf"{re.escape(path.stem)}\.g([1-9]\d*){re.escape(path.suffix)}(?=$|-wal$|-shm$|-journal$)")
 
 
 def remove(path: Path) -> None:

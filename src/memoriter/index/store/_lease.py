@@ -172,10 +172,10 @@ def lease_of(index: Path) -> Path:
     return index.with_name(f"{index.name}.lease")
 
 
-def is_stopped(pid: int, processes: Path = Path("/proc")) -> bool:
+def is_stopped(pid: int) -> bool:
     """Return whether a process of this machine is stopped (Ctrl-Z, SIGSTOP, a debugger); False if unknown."""
     try:
-        fields = (processes / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return False
     return bool(fields) and fields[0] in {b"T", b"t"}

@@ -60,10 +60,6 @@ def check_file(target: Path) -> None:
 def check(connection: Database, target: Path) -> None:
     """Check the structure of the file and that its tables agree, on one state of the file.
 
-    Args:
-        connection: a connection that has not searched the file yet.
-        target: the file, for the message.
-
     Raises:
         IndexDamaged: the file is not sound.
     """

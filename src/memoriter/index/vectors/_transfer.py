@@ -43,10 +43,6 @@ def salvage(connection: Database, old: Database) -> None:
 
     That is every readable vector, and the jobs of embedding services.
 
-    Args:
-        connection: the new index.
-        old: the other index, which may be damaged or of another version.
-
     Raises:
         apsw.Error: the disk is full, or another process keeps the other index from being read.
     """

@@ -129,11 +129,6 @@ class Folder:
 def open_folder(base: str, names: Sequence[str], *, make: bool = False) -> Generator[Folder]:
     """Open the folder that `names` lead to from `base`.
 
-    Args:
-        base: path of the first folder; it may lead through links.
-        names: folders below `base`, none of which may be a link.
-        make: create the folders that are missing.
-
     Raises:
         FileNotFoundError: a folder is missing.
         PathRefused: one of the names is a symbolic link.
@@ -308,14 +303,7 @@ def wait_for_no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool
 
 
 def is_written(descriptor: int) -> bool | None:
-    """Return whether any program has the file open for writing, by a request for a read lease.
-
-    Args:
-        descriptor: the file, open for reading only.
-
-    Returns:
-        None if the system cannot report it.
-    """
+    """Return whether any program has the file open for writing, by a request for a read lease; None: unknown."""
     try:
         import fcntl
         import signal

@@ -91,15 +91,6 @@ class BatchRun:
     ) -> None:
         """Prepare to run the jobs in `store`.
 
-        Args:
-            provider: counts tokens, applies templates and names the vendor.
-            http: sends the requests.
-            store: holds the jobs.
-            wall: returns seconds since 1970.
-            sleep: waits for a number of seconds.
-            rules: how long to wait and how often to try.
-            account: checks the tokens of each job before it is sent, and records them once the service has the job.
-
         Raises:
             ConfigError: the vendor has no batch interface.
         """

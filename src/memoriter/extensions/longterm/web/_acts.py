@@ -54,7 +54,7 @@ def of_day(memory: Memory, is_of_day: Callable[[float], bool]) -> dict[str, Any]
             "candidates": [candidate_json(each, inbox.days) for each in candidates],
         }
     except MemoriterError as error:
-        reason = reason_json(Diagnostic(error.code, error.message, error.remedy))
+        reason = reason_json(Diagnostic.of(error))
         return {"memories": [], "candidates": [], "longTerm": reason}
 
 
