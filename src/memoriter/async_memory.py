@@ -108,6 +108,7 @@ class AsyncMemory:
     replace = _awaitable(Memory.replace)
     list = _awaitable(Memory.list)
     history = _awaitable(Memory.history)
+    line_origins = _awaitable(Memory.line_origins)
     diff = _awaitable(Memory.diff)
     line_origin = _awaitable(Memory.line_origin)
     unreviewed = _awaitable(Memory.unreviewed)

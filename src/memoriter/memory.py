@@ -255,7 +255,7 @@ class Memory:
         client = _REQUEST.get()
         if progress is None and client is not None:
             progress = client.progress
-        moment = self._past_moment(as_of)
+        moment = None if as_of is None else self._past_moment(as_of)
         if moment is None:
             result = self._backend.search(request, progress=progress)
         else:
@@ -647,10 +647,8 @@ class Memory:
 
         return moment_of(value, self.now())
 
-    def _past_moment(self, as_of: date | str | None) -> datetime | None:
+    def _past_moment(self, as_of: date | str) -> datetime | None:
         """Return the time that a search of the past means, which is the end of a day; None: it is not over yet."""
-        if as_of is None:
-            return None
         from memoriter.journal import moment_of
 
         now = self.now()
@@ -695,7 +693,7 @@ class Memory:
         Raises PathRefused, and WriteError if the record of what came with tokens is damaged.
         """
         workspace = self._notes.trusted_workspace
-        moment = self._past_moment(as_of)
+        moment = None if as_of is None else self._past_moment(as_of)
         if moment is None:
             return workspace.authors(path)
         from memoriter.backends import texts_in_past

@@ -244,7 +244,6 @@ def test_damaged_copies_and_half_built_indexes_go_too(place: Place) -> None:
     with place.open() as memory:
         memory.sync()
         (place.index.parent / f"{place.index.name}.damaged-20260101T000000Z").write_bytes(b"x" + text.encode())
-        place.index.with_name(f"{place.index.stem}.g77.sqlite").write_bytes(text.encode())
         place.index.with_name(f"{place.index.name}.12ab.new").write_bytes(text.encode())
         (place.notes / "memory" / f".day.md.{'ab' * 6}.tmp").write_text(text, encoding="utf-8")
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "review": (),
     "undo": ("3f2a91bc04",),
     "rollback": ("--since", "2h", "--yes"),
+    "tidy": (),
     "why-not": ("ledger", "MEMORY.md#L3"),
     "remember": ("A fact.",),
     "index": (),

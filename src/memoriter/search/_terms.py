@@ -110,7 +110,7 @@ def terms_of(text: str, tokens: Sequence[Token]) -> list[str]:
     own = [term for token in tokens for term in token.terms]
     parts = [part for token in tokens if token.parts for part in token.parts]
     codes = spaced_codes(text) if MAY_BE_SPACED.search(text) else ()
-    words = [word for *_, word in spaced_words_in(text)]
+    words = () if text.isascii() else [word for *_, word in spaced_words_in(text)]
     return [*own, *parts, *codes, *words, *terms_of_text(text)]
 
 
