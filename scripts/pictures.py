@@ -235,14 +235,26 @@ def measured() -> dict[str, dict[str, float]]:
     """Return the figures of each program, from the tables about programs in the results."""
     section = RESULTS.read_text(encoding="utf-8").partition("## Other programs")[2].partition("\n## ")[0]
     figures: dict[str, dict[str, float]] = {program: {} for program in PROGRAMS}
-    for title, columns in (("w1, w2, w3: 120 questions", slice(1, None)), ("w1: programs", slice(2, None))):
+    tables = {"w1, w2, w3: 120 questions": slice(1, None), "w1, w2, w3: refused": slice(1, None)}
+    tables["w1: programs"] = slice(2, None)
+    for title, columns in tables.items():
         lines = section.partition(f"**{title}")[2].split("\n\n")[1].splitlines()
         head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
         for row in rows:
             if row[0] in figures:
                 known = zip(head[columns], row[columns], strict=True)
-                figures[row[0]] |= {name: float(value) for name, value in known if value != "-"}
+                figures[row[0]] |= {name: share_of(value) for name, value in known if value != "-"}
     return figures
+
+
+def share_of(cell: str) -> float:
+    """Return the number of a cell, which may be written as a part of a whole.
+
+    >>> share_of("36 of 48")
+    0.75
+    """
+    part, _, whole = cell.partition(" of ")
+    return float(part) / float(whole or 1)
 
 
 def programs() -> str:

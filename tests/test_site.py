@@ -87,7 +87,8 @@ def test_the_table_and_the_chart_of_five_programs_have_the_figures_of_the_result
     assert (ROOT / "docs" / "images" / "programs.svg").read_text(encoding="utf-8") == SCRIPT["programs"]()
     rows = {}
     for name, figures in SCRIPT["measured"]().items():
-        percent = [int(100 * figures[column] + 0.5) for column in ("note@1", "note@3", "cross-language note@3")]
+        columns = ("note@1", "note@3", "cross-language note@3", "near-misses refused", "answers refused")
+        percent = [int(100 * figures[column] + 0.5) for column in columns]
         seconds = figures["cold search (s)"]
         first = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
         rows[SCRIPT["PROGRAMS"][name]] = [
