@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from memory_env import MemoryEnv
-
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
 # No test leaves a process behind unless it means to, and a hook may take its time on a busy core.
 os.environ["MEMORITER_BACKGROUND"] = "off"
@@ -40,15 +38,6 @@ def models_stay_loaded() -> Generator[None]:
         patch.setattr("memoriter.embed._rerank._ENGINES", {})
         patch.setattr("memoriter.embed.bundled._bundled._ENGINES", {})
         yield
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> Iterator[MemoryEnv]:
-    """A home with a few notes and vectors that need no model."""
-    env = MemoryEnv.at(tmp_path)
-    env.configure(provider="fake")
-    yield env
-    env.close()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memory_env import MemoryEnv
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from memoriter import Memory
-    from memory_env import MemoryEnv
 
 PIN = "The PIN of the card is 4711."
 OTHER = "The rent is 900 euros."
 FULL = 176_000
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 def forget(memory: Memory, path: str | None = None, **request: str) -> Any:

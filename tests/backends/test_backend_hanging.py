@@ -54,11 +54,17 @@ def beside(act: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
 
 
 def ended(server: HeldServer) -> None:
-    """Wait until the service has answered all that it was asked."""
+    """Wait until the service has answered all that it was asked, and the calls have received it."""
     until = time.monotonic() + LIMIT
-    while server.busy and time.monotonic() < until:
+    while (server.busy or is_calling()) and time.monotonic() < until:
         threading.Event().wait(0.01)
     assert not server.busy
+    assert not is_calling()
+
+
+def is_calling() -> bool:
+    """Return whether a call to a service goes on in a thread of its own."""
+    return any(thread.name == "memoriter-call" for thread in threading.enumerate())
 
 
 def test_the_first_search_of_a_workspace_finds_words(env: MemoryEnv) -> None:

@@ -14,9 +14,18 @@ from memory_env import QUESTION, MemoryEnv, codes, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 LIMIT = 150.0
 """Seconds that a thread may take on a busy machine."""
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 @pytest.fixture

@@ -263,7 +263,7 @@ def test_every_vector_is_read_as_it_was_given_in_the_order_of_the_texts(
     order = list(range(len(vectors)))
     random.shuffle(order)
     body = answer_of(vendor, vectors, packed=packed, order=order)
-    read = vendor_of(vendor).parse_response(body, len(vectors), len(vectors[0]))
+    read = vendor_of(vendor).parse_response(body, len(vectors), len(vectors[0]), "The service")
     assert np.array_equal(read, np.array(vectors))
 
 
@@ -286,7 +286,7 @@ def test_every_vector_is_read_as_it_was_given_in_the_order_of_the_texts(
 )
 def test_whatever_comes_back_is_vectors_or_an_error_of_ours(vendor: str, body: bytes) -> None:
     try:
-        rows = vendor_of(vendor).parse_response(body, 2, 3)
+        rows = vendor_of(vendor).parse_response(body, 2, 3, "The service")
     except EmbeddingError:
         return
     assert rows.shape == (2, 3)

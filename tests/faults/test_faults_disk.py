@@ -10,10 +10,19 @@ from faults import answered, bound_by_permissions, contents, fill, found, health
 from memory_env import QUESTION, MemoryEnv, codes, paths
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 ROOM = "import resource, sys; sys.dont_write_bytecode = True; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
 """Python after which no file of the process may grow over so many bytes; byte code would be cut short and kept."""
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 @pytest.mark.slow

@@ -15,13 +15,21 @@ from memory_env import QUESTION, MemoryEnv, codes, paths
 from odd_files import posix_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from memoriter.types import Source
     from memoriter.workspace import Loaded
 
 GIGABYTE = 1 << 30
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 def folder(file: Path) -> None:

@@ -9,13 +9,21 @@ import pytest
 from faults import read_only
 from memoriter import workspace
 from memoriter.tools import APPEND, SEARCH
+from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from memory_env import MemoryEnv
-
 TODAY = "memory/2026-03-10.md"
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 @pytest.mark.parametrize(("to", "path"), [("daily", TODAY), ("long-term", "MEMORY.md")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,8 +15,20 @@ from memoriter.layout import DAILY_NOTE
 from memoriter.workspace.writing._entry import Addition, Entry, Existing
 from memory_env import MemoryEnv, paths
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
 TODAY = "memory/2026-03-10.md"
 TEXT = "We chose PostgreSQL."
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[MemoryEnv]:
+    env = MemoryEnv.at(tmp_path)
+    env.configure(provider="fake")
+    yield env
+    env.close()
 
 
 def settings(env: MemoryEnv, memory: dict[str, Any], zone: str = "UTC") -> None:

@@ -92,6 +92,8 @@ class Walk:
     entries_left: float = inf
     """Directory entries after which the walk ends."""
     _inodes: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    _tops: dict[str, Rules] = field(default_factory=dict[str, Rules])
+    """The rules in the first folders of the areas, most of which have the same one."""
 
     def add_area(self, area: Area) -> None:
         """Walk from the area's first folder to its path, then through all folders below it."""
@@ -115,7 +117,9 @@ class Walk:
     def _open_area(self, area: Area) -> tuple[str, str, Rules, os.stat_result] | None:
         path = area.base
         prefix = ""
-        rules = Rules().enter(area.base, "")
+        rules = self._tops.get(area.base)
+        if rules is None:
+            rules = self._tops[area.base] = Rules().enter(area.base, "")
         cited_prefix = (
             area.cited.removesuffix("/".join(area.names)) if area.names else f"{area.cited}/".removeprefix("./")
         )
