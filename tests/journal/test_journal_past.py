@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dated_year import WAYS, Year
+from memoriter.backends import index_past
+from memoriter.errors import IndexBusy
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
@@ -74,6 +76,27 @@ def test_a_state_of_the_past_is_kept_for_the_next_question_and_erased_with_what_
 
     memory.forget(memory.plan_forget(match="ferry is blue"))
     assert not past.exists()
+    assert not any("ferry" in hit.text for hit in memory.search(QUESTION, as_of="2026-03-10").hits)
+
+
+def test_a_state_that_is_made_while_its_text_is_forgotten_is_not_kept(
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = env.open()
+    memory.remember("The ferry is blue.", to="long-term")
+    memory.sync()
+    other = env.open()
+
+    def index_and_forget(*backends: Any) -> None:
+        index_past(*backends)
+        other.forget(other.plan_forget(match="ferry is blue"))
+
+    monkeypatch.setattr("memoriter.backends.index_past", index_and_forget)
+    env.seconds += 86_400
+    with pytest.raises(IndexBusy, match="was forgotten"):
+        memory.search(QUESTION, as_of="2026-03-10")
+    assert [file for file in env.home.rglob("*") if file.is_file() and b"ferry is blue" in file.read_bytes()] == []
+    monkeypatch.undo()
     assert not any("ferry" in hit.text for hit in memory.search(QUESTION, as_of="2026-03-10").hits)
 
 

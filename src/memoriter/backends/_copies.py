@@ -21,6 +21,7 @@ from memoriter.errors import MemoriterError
 from memoriter.folding import contains, fold
 from memoriter.ids import bytes_hash
 from memoriter.layout import SUFFIX
+from memoriter.permissions import folder_lock
 from memoriter.plain_file import open_plain, read_plain
 from memoriter.providers import PROCESS
 from memoriter.types import ORIGIN, Diagnostic
@@ -111,8 +112,11 @@ def drop_versions(sessions: Path, root: Path) -> None:
 
 
 def drop_past(sessions: Path) -> None:
-    """Delete the states of the past that are kept for searches."""
-    shutil.rmtree(sessions.parents[2] / "memory" / "past", ignore_errors=True)
+    """Delete the states of the past that are kept for searches, and those that are being made."""
+    past = sessions.parents[2] / "memory" / "past"
+    if past.is_dir():
+        with folder_lock(past.parent):
+            shutil.rmtree(past, ignore_errors=True)
 
 
 def state_folders(sessions: Path | None) -> list[str]:

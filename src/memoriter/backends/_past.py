@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends._git import committed_texts
 from memoriter.backends._store_copy import copy_side
+from memoriter.errors import IndexBusy
 from memoriter.ids import bytes_hash
+from memoriter.permissions import folder_lock
 from memoriter.sync import Task
 from memoriter.times import path_date
 from memoriter.types import Diagnostic
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 PAST_NOTES = "notes"
 """The folder of a state with its notes."""
 UNFINISHED = "unfinished-"
+BEGUN = "begun"
+"""A file of a state that is being made. Forgetting deletes it with all else, so that the state is not kept."""
 MOST_STATES = 8
 MOST_BYTES = 256 << 20
 KEPT_SECONDS = 30 * 86_400.0
@@ -97,17 +101,24 @@ def state_name(texts: Mapping[str, bytes], *settings: str) -> str:
 def make_state(folder: Path, texts: Mapping[str, bytes], fill: Callable[[Path], None]) -> None:
     """Write the notes of the past into a folder, and fill it further, unless it is there when that is done.
 
-    Another process sees nothing of it before.
+    Another process sees nothing of it before. Raises IndexBusy if text was forgotten meanwhile, which it may hold.
     """
     with TemporaryDirectory(dir=folder.parent, prefix=UNFINISHED, ignore_cleanup_errors=True) as temporary:
+        begun = Path(temporary) / BEGUN
+        begun.touch()
         for path, text in texts.items():
             file = Path(temporary) / PAST_NOTES / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
         (Path(temporary) / PAST_NOTES).mkdir(exist_ok=True)
         fill(Path(temporary))
-        with suppress(OSError):  # another process has just made it
-            Path(temporary).rename(folder)
+        with folder_lock(folder.parent.parent):
+            if not begun.exists():
+                message = "Text was forgotten while the notes of the past were read."
+                raise IndexBusy(message, remedy="Search again.")
+            begun.unlink()
+            with suppress(OSError):  # another process has just made it
+                Path(temporary).rename(folder)
 
 
 def keep_states(state: Path, *, now: float) -> None:
