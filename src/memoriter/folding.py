@@ -59,6 +59,7 @@ def clean(text: str) -> str:
     if text.isascii():
         return text
     plain = _UNCLEAN.sub(_plain_character, normalize("NFKC", text.replace("´", "'")))
+    plain = normalize("NFKC", plain)  # marks may have come together where an invisible character was
     return _AM_AND_TONE.sub(r"\2\1", plain) if _AM.search(plain) else plain
 
 

@@ -245,6 +245,7 @@ texts = st.text(
 
 @given(texts)
 @example("1,250.50 DE89 3704 0044 0532 0130 00")
+@example("\u0301\u00ad\u0e38")
 def test_folding_again_changes_nothing_and_terms_are_those_of_the_composed_text(text: str) -> None:
     assert fold(fold(text)) == fold(text)
     assert clean(clean(text)) == clean(text)
