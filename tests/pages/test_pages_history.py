@@ -211,6 +211,22 @@ def test_what_a_token_brings_back_is_marked_as_what_it_edits(env: MemoryEnv, own
         assert "<bdi>You</bdi>" in phone.http.get("/history", params={"path": path}).text
 
 
+def test_a_token_brings_back_no_text_in_another_encoding(env: MemoryEnv, owner: ApiClient, server: Serving) -> None:
+    path = "memory/work/cafe.md"
+    written_before(env, path, "")
+    (env.notes / path).write_bytes(b"# caf\xe9\n")
+    env.open().sync()
+    env.write(path, "# café\n")
+    env.open().sync()
+    token = env.run("token", "create", "tablet", "--scope", "write").out.strip()
+    with ApiClient(server.url, token) as tablet:
+        refused = tablet.http.post("/history/undo", data={"id": change_ids(tablet, path)[0]})
+    assert (refused.status_code, "not text in UTF-8" in refused.text) == (400, True)
+    assert (env.notes / path).read_text(encoding="utf-8") == "# café\n"
+    assert owner.http.post("/history/undo", data={"id": change_ids(owner, path)[0]}).status_code == 303
+    assert (env.notes / path).read_bytes() == b"# caf\xe9\n"
+
+
 @pytest.mark.slow
 def test_what_was_forgotten_is_in_no_history(env: MemoryEnv, owner: ApiClient) -> None:
     path = "memory/work/vault.md"

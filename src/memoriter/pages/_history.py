@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from memoriter.access import Caller
-    from memoriter.journal import Change
+    from memoriter.journal import Change, NoteWithout
     from memoriter.memory import Memory
     from memoriter.pages._page import Visit
 
@@ -127,8 +127,7 @@ async def undo(visit: Visit) -> Response:
         else:  # what others bring back is marked, as what they edit
             with acting(act="undo"):
                 for note in plan.notes:
-                    text = (note.content or b"").decode()
-                    memory.replace(note.path, text, expected=note.expected, origin=author)
+                    memory.replace(note.path, _text_of(note), expected=note.expected, origin=author)
         return path, newest_id(memory, path, "undo")
 
     try:
@@ -149,6 +148,14 @@ async def undo(visit: Visit) -> Response:
             return visit.redirect("/days", day=day, back=done)
         case _:
             return visit.redirect("/history", path=path, back=done)
+
+
+def _text_of(note: NoteWithout) -> str:
+    try:
+        return (note.content or b"").decode()
+    except UnicodeDecodeError as error:
+        message = f"{note.path!r} was not text in UTF-8 before, so its new lines cannot be marked."
+        raise UsageError(message, remedy="Ask the owner of the notes to undo this change.") from error
 
 
 async def of_day(visit: Visit) -> Response:
