@@ -235,25 +235,29 @@ def undecoded_of(index: Store) -> tuple[Diagnostic, ...]:
 
 def faulty_front_matter(index: Store) -> tuple[Diagnostic, ...]:
     """Return a diagnostic that names the lines of front matter that are neither YAML nor TOML, if there are any."""
-    marked = _marked(index, index.metas(FAULTY), FAULTY)
-    if not marked:
+    named = _with_lines(index, FAULTY)
+    if not named:
         return ()
-    named = [f"{path} ({'lines' if ',' in lines else 'line'} {lines})" for path, lines in sorted(marked.items())]
-    more = f" and {len(named) - _NAMED} more notes" if len(named) > _NAMED else ""
-    message = f"Front matter that is neither YAML nor TOML is read as plain text in {', '.join(named[:_NAMED])}{more}."
+    message = f"Front matter that is neither YAML nor TOML is read as plain text in {named}."
     remedy = "Put values with `: `, `#`, `@` or quotes into quotation marks."
     return (Diagnostic("front_matter", message, remedy),)
 
 
 def conflict_markers(index: Store) -> tuple[Diagnostic, ...]:
     """Return a diagnostic that names the notes with two versions that Git could not merge, if there are any."""
-    marked = _marked(index, index.metas(MERGING), MERGING)
-    if not marked:
+    named = _with_lines(index, MERGING)
+    if not named:
         return ()
+    message = f"Git could not merge two versions in {named}; both are searched."
+    return (Diagnostic("unmerged", message, "Keep what you need of both, and delete the lines with `<<<<<<<`."),)
+
+
+def _with_lines(index: Store, mark: str) -> str:
+    """Return the notes that have a mark with the lines that it names, the first ones and the number of the others."""
+    marked = _marked(index, index.metas(mark), mark)
     named = [f"{path} ({'lines' if ',' in lines else 'line'} {lines})" for path, lines in sorted(marked.items())]
     more = f" and {len(named) - _NAMED} more notes" if len(named) > _NAMED else ""
-    message = f"Git could not merge two versions in {', '.join(named[:_NAMED])}{more}; both are searched."
-    return (Diagnostic("unmerged", message, "Keep what you need of both, and delete the lines with `<<<<<<<`."),)
+    return ", ".join(named[:_NAMED]) + more
 
 
 def _marked(index: Store, marks: Mapping[str, str], mark: str) -> dict[str, str]:
