@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from memoriter.journal._changes import FORGET, FOUND, OWNER, SEEN, TIDY, Change, Hunk, acting
+from memoriter.journal._changes import FORGET, FOUND, OWNER, SEEN, TIDY, Change, Hunk, acting, same_ends
 from memoriter.journal._journal import MEGABYTE, Journal
 from memoriter.lazy import lazy_names
 
@@ -40,6 +40,7 @@ __all__ = [
     "TakeBackPlan",
     "acting",
     "moment_of",
+    "same_ends",
     "taken_back",
 ]
 

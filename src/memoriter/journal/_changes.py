@@ -132,6 +132,22 @@ def lines_of(content: bytes | None) -> list[Line]:
     return [] if content is None else list(content.split(b"\n"))
 
 
+def same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
+    """Return how many items two sequences have in common at the beginning and, of the others, at the end.
+
+    >>> same_ends("the red car", "the blue car")
+    (4, 4)
+    """
+    shorter = min(len(one), len(other))
+    first = 0
+    while first < shorter and one[first] == other[first]:
+        first += 1
+    last = 0
+    while last < shorter - first and one[-1 - last] == other[-1 - last]:
+        last += 1
+    return first, last
+
+
 def hunks_between(before: Sequence[Line], after: Sequence[Line], start: int = 0) -> tuple[Hunk, ...]:
     """Return the differences between the lines of two texts.
 
@@ -140,13 +156,7 @@ def hunks_between(before: Sequence[Line], after: Sequence[Line], start: int = 0)
         after: the lines of the second text.
         start: the number of lines above, which are the same in both.
     """
-    first = 0
-    shorter = min(len(before), len(after))
-    while first < shorter and before[first] == after[first]:
-        first += 1
-    last = 0
-    while last < shorter - first and before[-1 - last] == after[-1 - last]:
-        last += 1
+    first, last = same_ends(before, after)
     old = before[first : len(before) - last]
     new = after[first : len(after) - last]
     if not old and not new:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memoriter.folding import fold
+from memoriter.journal import same_ends
 from memoriter.search import analyse, query_terms
 from memoriter.statements import find_statements, may_be_kept, reading_of, subjects, switches
 from memoriter.values import dataclass
@@ -211,13 +212,7 @@ def _other_value(old: str, new: str, before: Reading, after: Reading) -> tuple[S
     unspaced = _UNSPACED.search(new) is not None
     one = _units(before.words, unspaced=unspaced)
     two = _units(after.words, unspaced=unspaced)
-    shorter = min(len(one), len(two))
-    start = 0
-    while start < shorter and one[start] == two[start]:
-        start += 1
-    end = 0
-    while end < shorter - start and one[-1 - end] == two[-1 - end]:
-        end += 1
+    start, end = same_ends(one, two)
     first = one[start : len(one) - end]
     second = two[start : len(two) - end]
     longest = LONGEST_UNSPACED_VALUE if unspaced else LONGEST_VALUE
