@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memoriter.environment import Deadline
 from memoriter.sync import Task
 from memory_env import NOTES, QUESTION, MemoryEnv, codes, compatible, paths
 from servers.compatible import texts_of
@@ -15,6 +16,8 @@ from servers.held import LIMIT, HeldServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from memoriter import Memory
 
 HASTY = 1_500
 """Milliseconds for a search: half of them is how long it waits for a vector."""
@@ -53,18 +56,13 @@ def beside(act: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
     return thread, results
 
 
-def ended(server: HeldServer) -> None:
-    """Wait until the service has answered all that it was asked, and the calls have received it."""
+def ended(server: HeldServer, memory: Memory) -> None:
+    """Wait until the service has answered all that it was asked, and the calls of this memory have received it."""
     until = time.monotonic() + LIMIT
-    while (server.busy or is_calling()) and time.monotonic() < until:
+    while server.busy and time.monotonic() < until:
         threading.Event().wait(0.01)
     assert not server.busy
-    assert not is_calling()
-
-
-def is_calling() -> bool:
-    """Return whether a call to a service goes on in a thread of its own."""
-    return any(thread.name == "memoriter-call" for thread in threading.enumerate())
+    assert memory._backend.embedding.calls.await_others(lambda _: True, Deadline(time.monotonic, until)) is None
 
 
 def test_the_first_search_of_a_workspace_finds_words(env: MemoryEnv) -> None:
@@ -119,7 +117,7 @@ def test_it_is_asked_again_after_a_while_or_when_somebody_says_so(indexed: Memor
     for number in range(2):
         memory.search(f"{QUESTION} {number}", deadline_ms=HASTY)
     server.let_go.set()
-    ended(server)
+    ended(server, memory)
     assert memory.search(f"{QUESTION} 3").mode == "hybrid"  # the late answer says that it is there again
     server.let_go.clear()
     for number in range(4, 6):
@@ -140,7 +138,7 @@ def test_a_batch_that_comes_late_is_used_and_not_sent_again(env: MemoryEnv, serv
     memory.search("manyword1", deadline_ms=3 * HASTY)
     assert memory.status().pending == 5
     server.let_go.set()
-    ended(server)
+    ended(server, memory)
     env.wait(700)
     result = memory.search("manyword2", deadline_ms=60_000)
     assert (result.mode, memory.status().pending) == ("hybrid", 0)
