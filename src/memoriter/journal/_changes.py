@@ -182,20 +182,23 @@ def hunks_of_write(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...
 
 def encode(change: Change) -> bytes:
     """Return a change as a line of the journal."""
-    fields: dict[str, Any] = {"note": change.path, "id": change.id, "time": round(change.at, 3), "who": change.who}
-    fields |= {"act": change.act, "before": change.before, "after": change.after}
+    # Field by field, because each append pays for it, and `json.dumps` of them all takes twice as long.
+    dumps = json.dumps
+    line = (
+        f'{{"note": {dumps(change.path)}, "id": "{change.id}", "time": {change.at:.3f}, "who": {dumps(change.who)}, '
+        f'"act": {dumps(change.act)}, "before": {dumps(change.before)}, "after": {dumps(change.after)}'
+    )
     if change.session:
-        fields["session"] = change.session
+        line += f', "session": {dumps(change.session)}'
     if change.of:
-        fields["of"] = change.of
+        line += f', "of": {dumps(change.of)}'
     if change.hunks is not None:
-        fields["hunks"] = [[hunk.start, _texts(hunk.removed), _texts(hunk.added)] for hunk in change.hunks]
-    line = json.dumps(fields).encode() + b"\n"
-    if len(line) <= _LONG or change.hunks is None:
-        return line
-    hunks = json.dumps(fields.pop("hunks")).encode()
-    fields["packed"] = base64.b85encode(zlib.compress(hunks, 1)).decode()
-    return json.dumps(fields).encode() + b"\n"
+        hunks = dumps([[hunk.start, _texts(hunk.removed), _texts(hunk.added)] for hunk in change.hunks])
+        if len(line) + len(hunks) <= _LONG:
+            line += f', "hunks": {hunks}'
+        else:
+            line += f', "packed": "{base64.b85encode(zlib.compress(hunks.encode(), 1)).decode()}"'
+    return f"{line}}}\n".encode()
 
 
 def decode(fields: dict[str, Any], state: str) -> Change:
