@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.remote._breaker import CircuitBreaker
+from memoriter.embed.remote._remote import CircuitBreaker
 from memoriter.errors import EmbeddingError, OutOfQuota, ProviderUnavailable, Throttled, TransientFailure, Unauthorised
 from memoriter.service_guard import FEW_AN_HOUR, HOUR, Failures, Rule, ServiceGuard, doubling
 from memoriter.types import Diagnostic

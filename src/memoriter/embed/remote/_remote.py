@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 from contextlib import contextmanager
@@ -11,12 +12,22 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memoriter.embed._provider import group_by_budget, normalise, split_within
 from memoriter.embed.remote import _gemini, _mistral, _ollama, _openai, _voyage
-from memoriter.embed.remote._breaker import CircuitBreaker
 from memoriter.embed.remote._vendor import PROBE, RemoteSettings, background_of, is_local_network
-from memoriter.embed.remote._wire import sanitize, tokens_in
-from memoriter.errors import BadVector, ConfigError, InputRejected, InputTooLarge, ProviderUnavailable, TransientFailure
+from memoriter.embed.remote._wire import redact, sanitize, tokens_in
+from memoriter.errors import (
+    BadVector,
+    ConfigError,
+    EmbeddingError,
+    InputRejected,
+    InputTooLarge,
+    OutOfQuota,
+    ProviderUnavailable,
+    TransientFailure,
+    Unauthorised,
+)
 from memoriter.providers import BY_NAME
-from memoriter.types import ModelSpec
+from memoriter.service_guard import FEW_AN_HOUR, ServiceGuard
+from memoriter.types import Diagnostic, ModelSpec
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -28,7 +39,6 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._http import HttpClient
     from memoriter.embed.remote._vendor import Vendor
     from memoriter.embed.remote._wire import Response
-    from memoriter.errors import EmbeddingError
     from memoriter.service_guard import KeyValueStore
     from memoriter.types import Role
 
@@ -62,6 +72,7 @@ _NORMALISER = "control characters to spaces; '.' for nothing"
 _PIECES = re.compile(r"[A-Za-z]{1,3}|[^\sA-Za-z]")
 _WIDE = re.compile(r"[\u1100-\uffff]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+_REASONS = {error.code: error for error in (OutOfQuota, Unauthorised)}
 
 
 class UsageRecorder(Protocol):
@@ -392,3 +403,67 @@ def in_threads(act: Callable[[_T], _R], items: Sequence[_T], most: int) -> list[
     if errors:
         raise errors[min(errors)]
     return [results[position] for position in range(len(items))]
+
+
+class CircuitBreaker:
+    """Allows or refuses calls to one service. Threads may share it."""
+
+    def __init__(
+        self,
+        identity: tuple[str, ...],
+        secrets: tuple[str, ...],
+        *,
+        wall: Callable[[], float],
+        store: KeyValueStore | None = None,
+    ) -> None:
+        """Create the breaker for a service and its keys. Another service, address or key starts with a closed one.
+
+        The secrets are removed from the messages of all errors, in case the service repeats them. `wall` returns
+        seconds since 1970; `store` holds the failures, by default for this process only.
+        """
+        self._secrets = secrets
+        # The key cannot be recovered from a hash of all parts.
+        owner = hashlib.sha256("\0".join((*identity, *secrets)).encode()).hexdigest()[:12]
+        name = ":".join(("breaker", *identity, owner))
+        self._guard = ServiceGuard(FEW_AN_HOUR, wall, store=store, name=name, owner=owner)
+        self._lock = threading.RLock()
+
+    def call(self, call: Callable[[], _T]) -> _T:
+        """Run `call` unless the circuit is open; when it is half-open, allow one probe at a time.
+
+        Raises EmbeddingError: the error of the call, or `OutOfQuota` or `Unauthorised` if the call is not made.
+        """
+        with self._lock:
+            reason = self._guard.reason
+            if reason is not None:
+                if not self._guard.admit():
+                    raise _refusal(reason, self._guard.seconds_left)
+                return self._run_and_record(call)
+        return self._run_and_record(call)
+
+    def refusal(self) -> EmbeddingError | None:
+        """Return the error if no call is allowed now, or None."""
+        pause = self._guard.pause()
+        return None if pause is None else _refusal(*pause)
+
+    def _run_and_record(self, call: Callable[[], _T]) -> _T:
+        """Return what the call returns. Errors other than `OutOfQuota` and `Unauthorised` are not recorded."""
+        try:
+            result = call()
+        except EmbeddingError as error:
+            error.message = redact(error.message, self._secrets)
+            error.args = (error.message,)
+            if isinstance(error, OutOfQuota | Unauthorised):
+                self._guard.failed(Diagnostic.of(error))
+            raise
+        self._guard.succeeded()
+        return result
+
+
+def _refusal(reason: Diagnostic, seconds: float) -> EmbeddingError:
+    """Return the error for a call that is not allowed for some seconds."""
+    kind = _REASONS.get(reason.code, OutOfQuota)
+    minutes = max(1, round(seconds / 60))
+    error = kind(f"The service is not contacted again for {minutes} min. {reason.message}", remedy=reason.remedy)
+    error.attempted = False
+    return error

@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.embed.remote._breaker import CircuitBreaker
-from memoriter.embed.remote._remote import estimate_tokens
+from memoriter.embed.remote._remote import CircuitBreaker, estimate_tokens
 from memoriter.embed.remote._vendor import Price, endpoint_of, headers_for
 from memoriter.embed.remote._voyage import error_of as voyage_error_of
 from memoriter.embed.remote._wire import (
