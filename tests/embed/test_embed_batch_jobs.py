@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.embed.remote.batch import BatchJob, BatchRules, BatchRun, Collected, _run, batch_vendors
-from memoriter.embed.remote.batch._gemini import GEMINI
-from memoriter.embed.remote.batch._job import BatchProgress, BatchRow, sort_results
+from memoriter.embed.remote.batch._apis import GEMINI, BatchProgress, BatchRow, sort_results
 from memoriter.errors import BadVector, ConfigError, InputRejected, OutOfQuota
 from servers import KEY, Answer, Watch, half_written, provider_of, refused, reset
 from servers.batches import BATCHES, OpenAIBatches
@@ -317,7 +316,7 @@ def test_results_in_a_file_are_read_line_by_line_by_their_keys() -> None:
         b'{"key": "b", "response": {"embedding": {"values": [1]}}}\n{broken\n'
         b'{"response": {"embedding": {"values": [2]}}}\n{"key": "d", "error": {"code": 3}}\n'
     )
-    assert [(row.key, row.embedding, row.status) for row in GEMINI.rows(lines, job)] == [
+    assert [(row.key, row.embedding, row.status) for row in GEMINI.rows(lines)] == [
         ("b", [1], 200),
         ("d", None, 400),
     ]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from memoriter.embed import normalise
 from memoriter.embed.remote._remote import remote_names, vendor_of
 from memoriter.embed.remote._wire import error_object, error_text, redact_line, retry_after_of
-from memoriter.embed.remote.batch import BatchJob
 from memoriter.embed.remote.batch._run import _APIS
 from memoriter.errors import EmbeddingError
 
@@ -111,10 +110,9 @@ def test_replies_about_batches_give_rows_or_our_error(vendor: str, data: st.Data
     names = ["status", "done", "metadata", "state", "response", "output", "errors", "output_file_id", "responsesFile"]
     named = st.dictionaries(st.sampled_from([*names, "inlinedResponses", "custom_id", "body", "operations"]), JSON)
     body = data.draw(st.one_of(named.map(written), replies()))
-    job = BatchJob("name", ("a" * 64, "b" * 64), 0.0)
     reads: list[Callable[[], Any]] = [
         lambda: api.progress(body, "it"),
-        lambda: api.rows(body, job),
+        lambda: api.rows(body),
         lambda: api.parse_job_id(body, "name", "it"),
     ]
     for read in reads:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memoriter.embed._provider import normalise, utf8_size
 from memoriter.embed.remote._wire import matrix
-from memoriter.embed.remote.batch._files import OPENAI, VOYAGE
-from memoriter.embed.remote.batch._gemini import GEMINI
-from memoriter.embed.remote.batch._job import BatchJob, BatchRules, new_job_name, parse_id, sort_results
+from memoriter.embed.remote.batch._apis import (
+    GEMINI,
+    OPENAI,
+    VOYAGE,
+    BatchJob,
+    BatchRules,
+    new_job_name,
+    parse_id,
+    sort_results,
+)
 from memoriter.errors import (
     BadVector,
     ConfigError,
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
     from memoriter.embed.remote._http import HttpClient
     from memoriter.embed.remote._remote import RemoteProvider, UsageRecorder
     from memoriter.embed.remote._wire import Request, Response
-    from memoriter.embed.remote.batch._job import BatchApi, BatchRow
+    from memoriter.embed.remote.batch._apis import BatchApi, BatchRow
 
 
 T = TypeVar("T")
@@ -127,7 +135,7 @@ class BatchRun:
             raise ValueError(f"keys may have {_LONGEST_KEY} characters")
         direct = tuple(key for key in new_keys if self._must_embed_directly(texts[key]))
         if direct:
-            yield self._without_results(again=direct)
+            yield Collected((), self._stack([]), {}, direct)
         queue = deque((group, 1) for group in self._groups([key for key in new_keys if key not in set(direct)], texts))
         budget_error: OverBudget | None = None
         while jobs or queue:
@@ -139,16 +147,17 @@ class BatchRun:
                     jobs.append(advanced)
                     continue
                 try:
-                    collected, missing = self._collect(advanced)
+                    collected = self._collect(advanced)
                 except (Throttled, TransientFailure):
                     if not self._rules.wait or self._wall() - advanced.created > self._rules.timeout_minutes * 60:
                         raise
                     jobs.append(advanced)
                     continue
                 any_ended = True
-                retry_keys = [key for key in missing if key in texts and advanced.tries < self._rules.most_tries]
+                may_retry = advanced.tries < self._rules.most_tries
+                retry_keys = [key for key in collected.again if key in texts and may_retry]
                 queue.extend((group, advanced.tries + 1) for group in self._groups(retry_keys, texts))
-                yield self._with_again(collected, tuple(key for key in missing if key not in set(retry_keys)))
+                yield replace(collected, again=tuple(key for key in collected.again if key not in set(retry_keys)))
                 self._drop(advanced)
             while queue and len(jobs) < max(self._rules.concurrency, 1):
                 try:
@@ -265,13 +274,13 @@ class BatchRun:
             return job.after_failed_poll(now)
         return job.after_poll(progress, now)
 
-    def _collect(self, job: BatchJob) -> tuple[Collected, tuple[str, ...]]:
-        """Return the results of a job, and the keys without a result."""
+    def _collect(self, job: BatchJob) -> Collected:
+        """Return the results of a job; `again` has all keys without a result."""
         rows: list[BatchRow] = []
         for output in job.outputs:
             request = self._api.results(self._provider.settings, job, output)
             with suppress(_NotFound):
-                rows += self._send(request, lambda body: self._api.rows(body, job), seconds=_FILE_SECONDS, job=job)
+                rows += self._send(request, self._api.rows, seconds=_FILE_SECONDS, job=job)
         outcome = sort_results(job, rows)
         failures: dict[str, EmbeddingError] = {
             row.key: InputRejected(f"{self._provider.service} refused this text: {sentence(row.message)}")
@@ -281,9 +290,7 @@ class BatchRun:
         if outcome.rows and not vectors and len(outcome.rows) > 1:
             self._drop(job)
             raise failures[outcome.rows[0].key]
-        keys = tuple(vectors)
-        stacked = self._stack([vectors[key] for key in keys])
-        return Collected(keys, stacked, failures, ()), outcome.again
+        return Collected(tuple(vectors), self._stack([*vectors.values()]), failures, outcome.again)
 
     def _vectors(self, rows: Sequence[BatchRow], failures: dict[str, EmbeddingError]) -> dict[str, NDArray[np.float32]]:
         """Return the unit vector of each row, by key; add rows without a usable vector to `failures`."""
@@ -308,12 +315,6 @@ class BatchRun:
         import numpy as np
 
         return np.array(vectors, np.float32).reshape(len(vectors), self._provider.spec.dimensions)
-
-    def _without_results(self, *, again: tuple[str, ...]) -> Collected:
-        return Collected((), self._stack([]), {}, again)
-
-    def _with_again(self, collected: Collected, again: tuple[str, ...]) -> Collected:
-        return Collected(collected.keys, collected.vectors, collected.failures, again)
 
     def _drop(self, job: BatchJob) -> None:
         """Drop a job, and delete the copies of its texts that the service keeps."""
