@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from memoriter.app import read_environment
-from memoriter.embed.bundled._judge import JudgeEngine
+from memoriter.embed.bundled._graph import JudgeEngine
 from memoriter.embed.bundled._native import usable_weights
 from memoriter.extensions.evals._formats import is_foreign_kind
 from memoriter.extensions.evals._pool import question_key

@@ -261,7 +261,7 @@ OTHERS = {
 
 
 def test_every_option_that_is_advised_exists() -> None:
-    outside = [(where, text) for where, text in texts() if not where.startswith("cli/") and "/_llama" not in where]
+    outside = [(where, text) for where, text in texts() if not where.startswith("cli/")]
     spoken_of = {(where, name) for where, text in outside for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     known = options(main) | OTHERS
     assert {(where, name) for where, name in spoken_of if name not in known} == set()

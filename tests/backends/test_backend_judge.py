@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memoriter.embed.bundled import _judge
+from memoriter.embed.bundled import _graph
 from memoriter.search import MATCH
 from memory_env import MemoryEnv, codes
 
@@ -100,7 +100,7 @@ def test_a_judge_that_fails_leaves_the_order_of_the_engine_and_says_so(
         raise RuntimeError("a processor of another kind")
 
     monkeypatch.setattr("memoriter.embed._rerank._ENGINES", {})
-    monkeypatch.setattr(_judge, "open_session", fail)
+    monkeypatch.setattr(_graph, "open_session", fail)
     result = opened(env).search("When does the plumber come?")
     assert [hit.path for hit in result.hits] == plain
     assert codes(result) == ["not_reranked"]
@@ -120,9 +120,9 @@ def test_a_hurried_search_does_not_load_the_judge_and_uses_one_that_is_loaded(en
 def test_the_same_question_is_read_once(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened(env)
     asked = list[str]()
-    judge = _judge.JudgeEngine.judge
+    judge = _graph.JudgeEngine.judge
     monkeypatch.setattr(
-        _judge.JudgeEngine,
+        _graph.JudgeEngine,
         "judge",
         lambda self, question, *rest: (asked.append(question), judge(self, question, *rest))[1],
     )

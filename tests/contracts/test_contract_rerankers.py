@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memoriter.embed.local._llama import usable_package
-from memoriter.embed.local._rerank import open_gguf_reranker, open_onnx_reranker
+from memoriter.embed.local._gguf import open_gguf_reranker, usable_package
+from memoriter.embed.local._onnx import open_onnx_reranker
 from memoriter.errors import ProviderUnavailable
 from rerank_models import write_cross_encoder, write_gguf_reranker
 from servers import RERANK_SERVERS, reranker_of

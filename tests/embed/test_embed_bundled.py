@@ -21,7 +21,7 @@ import memoriter
 from graph_script import graph_script
 from memoriter.embed import open_provider, question_centres, spec_of
 from memoriter.embed._artefact import load_or_create, sha256_of
-from memoriter.embed.bundled import _bundled, _graph, _tuned
+from memoriter.embed.bundled import _bundled, _graph, _weightfile
 from memoriter.embed.bundled._native import WEIGHTS_SHA256
 from memoriter.embed.bundled._weightfile import Tokenizer, codes, open_weights
 from memoriter.errors import ProviderUnavailable
@@ -209,7 +209,7 @@ def test_weights_of_memoriter_that_are_damaged_are_a_reason_and_not_a_crash(
     patch = tmp_path / "retriever.npz"
     if damage is not None:
         patch.write_bytes(damage)
-    monkeypatch.setattr(_tuned, "RETRIEVER", patch)
+    monkeypatch.setattr(_weightfile, "RETRIEVER", patch)
     monkeypatch.setattr(_bundled, "_ENGINES", {})
     with pytest.raises(ProviderUnavailable, match="missing or damaged"):
         opened(cache).embed(["a"], role="query")

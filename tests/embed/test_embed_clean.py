@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.bundled._bundled import MOST_CHARACTERS, clean
+from memoriter.embed.bundled._native import MOST_CHARACTERS, clean
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ import pytest
 import memoriter
 from generator import write_generator
 from memoriter.embed import embed_in_batches
-from memoriter.embed.local import _llama
-from memoriter.embed.local._gguf import gguf_spec, open_gguf
-from memoriter.embed.local._llama import LlamaServer
+from memoriter.embed.local import _gguf
+from memoriter.embed.local._gguf import LlamaServer, gguf_spec, open_gguf
 from memoriter.embed.local._local import LocalProvider
 from memoriter.errors import BadVector, InputRejected, InputTooLarge, ProviderUnavailable
 from memoriter.extras import install_command
@@ -194,7 +193,7 @@ def test_where_sockets_have_no_folders_a_port_of_this_machine_serves_only_those_
     ],
 )
 def test_what_llama_cpp_refuses_is_the_fault_of_one_text(failure: Any, error: type[Exception]) -> None:
-    assert isinstance(_llama._rejection(failure), error)
+    assert isinstance(_gguf._rejection(failure), error)
 
 
 def test_a_file_that_llama_cpp_refuses_is_a_reason(tmp_path: Path) -> None:
@@ -231,7 +230,7 @@ def test_without_llama_cpp_the_line_that_installs_it_is_given(tmp_path: Path, mo
 @pytest.mark.slow
 def test_the_other_package_serves_where_only_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "llama_cpp" or None)
-    assert _llama.usable_package() is _llama._with_llama_cpp_python
+    assert _gguf.usable_package() is _gguf._with_llama_cpp_python
 
 
 @pytest.mark.slow

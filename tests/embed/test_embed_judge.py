@@ -12,8 +12,8 @@ import pytest
 
 import judge_reference
 from memoriter.embed import Judge
-from memoriter.embed.bundled import _judge, _tuned, released_weights
-from memoriter.embed.bundled._judge import MOST_PASSAGE_TOKENS, JudgeEngine
+from memoriter.embed.bundled import _graph, _weightfile, released_weights
+from memoriter.embed.bundled._graph import MOST_PASSAGE_TOKENS, JudgeEngine
 from memoriter.errors import ProviderUnavailable, TransientFailure
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def test_the_graph_computes_what_was_trained(engine: JudgeEngine, cache: Path, q
         said = engine.judge(question, heading, LINES, 1)
     finally:
         engine._states = states  # type: ignore[method-assign]
-    weights = _tuned.tuned_weights(released_weights(cache), _tuned.JUDGE, _judge.JUDGE_SHA256)
-    stored = _tuned.read_patch(_tuned.JUDGE, _judge.JUDGE_SHA256)
+    weights = _weightfile.tuned_weights(released_weights(cache), _weightfile.JUDGE, _graph.JUDGE_SHA256)
+    stored = _weightfile.read_patch(_weightfile.JUDGE, _graph.JUDGE_SHA256)
     patch = {name: values.astype(np.float32) for name, values in stored.items()}
     expected = judge_reference.states(weights, patch, seen["ids"], seen["asked"])
     assert said.logit == pytest.approx(judge_reference.logit(patch, expected, seen["asked"]), abs=0.35)
@@ -145,7 +145,7 @@ def test_a_judge_that_cannot_be_loaded_is_a_reason_and_not_a_crash(
         monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     else:
         (tmp_path / "judge.npz").write_bytes(b"something else")
-        monkeypatch.setattr(_judge, "JUDGE", tmp_path / "judge.npz")
+        monkeypatch.setattr(_graph, "JUDGE", tmp_path / "judge.npz")
     monkeypatch.setattr("memoriter.embed._rerank._ENGINES", {})
     with pytest.raises(ProviderUnavailable) as refused:
         Judge(cache, time.monotonic).judge("Where?", [passage("- Here.")], seconds=60)

@@ -14,9 +14,8 @@ import pytest
 from generator import END, HIDDEN, write_generator
 from hub_server import Hub, serving
 from memoriter.embed import ProviderContext, ProviderSettings, choose, embed_in_batches, open_choice
-from memoriter.embed.local import _llama
-from memoriter.embed.local._gguf import open_gguf
-from memoriter.embed.local._llama import LlamaServer
+from memoriter.embed.local import _gguf
+from memoriter.embed.local._gguf import LlamaServer, open_gguf
 from memoriter.embed.local._local import LocalProvider
 from memoriter.errors import ConfigError, InputRejected, ProviderUnavailable
 from memoriter.types import ModelSpec
@@ -144,14 +143,14 @@ def test_a_file_that_llama_cpp_python_refuses_is_a_reason(
 
     monkeypatch.setitem(sys.modules, "llama_cpp", SimpleNamespace(Llama=refuse))
     with pytest.raises(ProviderUnavailable, match=r"cannot be loaded by llama\.cpp"):
-        _llama._with_llama_cpp_python(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
+        _gguf._with_llama_cpp_python(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
 
 
 @pytest.mark.slow
 def test_a_package_that_is_too_old_is_a_reason(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", SimpleNamespace(CommonParams=SimpleNamespace))
     with pytest.raises(ProviderUnavailable, match=r"cannot be loaded by llama\.cpp") as refused:
-        _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
+        _gguf._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
     assert "newer xllamacpp" in refused.value.remedy
 
 
@@ -161,37 +160,37 @@ def test_a_package_that_cannot_be_imported_is_a_reason(
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(ProviderUnavailable, match="import of xllamacpp"):
-        _llama._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
+        _gguf._with_xllamacpp(str(model), pooling="last", most_tokens=64, threads=1, passed=tmp_path)
 
 
 @pytest.mark.slow
 def test_a_model_on_which_llama_cpp_crashes_does_not_end_this_process(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = _llama._TRIAL
-    monkeypatch.setattr(_llama, "_TRIAL", "import os; os.abort()")
+    trial = _gguf._TRIAL
+    monkeypatch.setattr(_gguf, "_TRIAL", "import os; os.abort()")
     provider = open_gguf(model, cache_dir=tmp_path, threads=1)
     with pytest.raises(ProviderUnavailable, match=r"makes llama\.cpp crash"):
         provider.embed(["a"], role="query")
-    monkeypatch.setattr(_llama, "_TRIAL", trial)
+    monkeypatch.setattr(_gguf, "_TRIAL", trial)
     provider.embed(["a"], role="query")
     provider.close()
-    monkeypatch.setattr(_llama, "_TRIAL", "import os; os.abort()  # passed once, not tried again")
+    monkeypatch.setattr(_gguf, "_TRIAL", "import os; os.abort()  # passed once, not tried again")
     assert provider.embed(["a"], role="query").shape == (1, HIDDEN)
     provider.close()
 
 
 def test_a_trial_without_an_end_is_a_crash(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_llama, "_TRIAL", "import time; time.sleep(60)")
-    monkeypatch.setattr(_llama, "_TRIAL_SECONDS", 0.1)
+    monkeypatch.setattr(_gguf, "_TRIAL", "import time; time.sleep(60)")
+    monkeypatch.setattr(_gguf, "_TRIAL_SECONDS", 0.1)
     with pytest.raises(ProviderUnavailable, match="timed out"):
-        _llama.try_model(str(model), pooling="last", most_tokens=63, passed=tmp_path)
+        _gguf.try_model(str(model), pooling="last", most_tokens=63, passed=tmp_path)
 
 
 def test_a_processor_on_which_it_would_crash_is_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_llama, "processor_flags", lambda: frozenset({"sse2", "fma"}))
+    monkeypatch.setattr(_gguf, "processor_flags", lambda: frozenset({"sse2", "fma"}))
     with pytest.raises(ProviderUnavailable, match="AVX2, F16C") as refused:
-        _llama.usable_package()
+        _gguf.usable_package()
     assert "llama-cpp-python" in refused.value.remedy
 
 
@@ -253,7 +252,7 @@ def test_without_a_place_for_its_socket_there_is_a_reason(model: Path, monkeypat
 @pytest.mark.slow
 def test_a_model_that_is_closed_as_soon_as_it_is_open_ends(model: Path) -> None:
     code = f"""
-from memoriter.embed.local._llama import LlamaServer
+from memoriter.embed.local._gguf import LlamaServer
 for _ in range(40):
     LlamaServer({str(model)!r}, pooling="last", most_tokens=64, threads=1).close()
 """

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.embed.local._local import extrapolate_tokens, most_characters, prepare_text
+from memoriter.embed._provider import extrapolate_tokens
+from memoriter.embed.local._local import most_characters, prepare_text
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,5 @@ def test_a_huge_text_is_looked_at_only_as_far_as_a_model_could_read() -> None:
 
 
 def test_tokens_beyond_what_is_looked_at_are_counted_at_the_same_rate() -> None:
-    looked_at = most_characters(10)
-    assert extrapolate_tokens(40, "a" * looked_at, 10) == 40
-    assert extrapolate_tokens(40, "a" * looked_at * 3, 10) == 120
+    assert extrapolate_tokens(40, "a" * 160, 160) == 40
+    assert extrapolate_tokens(40, "a" * 480, 160) == 120

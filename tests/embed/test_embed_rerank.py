@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.embed import RerankSettings, ServiceConfig, choose_reranker, open_reranker, price_of
-from memoriter.embed.local._rerank import open_gguf_reranker, open_onnx_reranker
+from memoriter.embed.local._gguf import open_gguf_reranker
+from memoriter.embed.local._onnx import open_onnx_reranker
 from memoriter.embed.remote._rerank import parse_scores
 from memoriter.errors import (
     BadScores,

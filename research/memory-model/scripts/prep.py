@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memoriter.embed.bundled._bundled import clean
+from memoriter.embed.bundled._native import clean
 from memoriter.embed.bundled._native import usable_weights
 from memoriter.embed.bundled._weightfile import Tokenizer, open_weights
 

@@ -90,7 +90,7 @@ def _cached_hash(file: Path, cache_dir: Path) -> str:
     cache_file = (
         cache_dir / "hashes" / f"{hashlib.sha256(str(identity[0]).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
     )
-    cached = _read_cache(cache_file)
+    cached = read_json(cache_file)
     if cached.get("seen") == identity and isinstance(cached.get("sha256"), str):
         return cast("str", cached["sha256"])
     sha256 = sha256_of(file)
@@ -98,9 +98,10 @@ def _cached_hash(file: Path, cache_dir: Path) -> str:
     return sha256
 
 
-def _read_cache(cache_file: Path) -> dict[str, Any]:
+def read_json(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file of a cache, or an empty one."""
     try:
-        content = json.loads(cache_file.read_bytes())
+        content = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", content) if isinstance(content, dict) else {}

@@ -1,28 +1,37 @@
-"""Select the provider and its key, from the configuration and from what is available, and know its price.
-
-Nothing is opened.
-"""
+"""Select the provider and its key, from the configuration and from what is available, know its price, and open it."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.config import in_home
+from memoriter.embed._fake import FakeProvider
+from memoriter.embed.bundled import _bundled
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
+from memoriter.ids import fingerprint
 from memoriter.providers import ALIASES, AUTO, AUTO_SERVICE, BY_NAME, FREE, NONE, OPENAI_COMPATIBLE, PROCESS, REMOTE
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Mapping
 
-    from memoriter.embed.remote import RemoteSettings
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoriter.embed._provider import EmbeddingProvider
+    from memoriter.embed.remote import RemoteProvider, RemoteSettings, UsageRecorder
     from memoriter.embed.remote._vendor import Price
-
-_STAY = "Set memorySearch.provider to bundled to stay on this machine"
+    from memoriter.embed.remote.batch import BatchRules, BatchRun, BatchStore
+    from memoriter.errors import EmbeddingError
+    from memoriter.service_guard import KeyValueStore
+    from memoriter.types import ModelSpec
 
 Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
+_SPECS = {"bundled": _bundled.SPEC, "fake": FakeProvider.spec}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +128,15 @@ def choose_fallback(settings: ProviderSettings) -> Choice | None:
 
 
 def _automatic(settings: ProviderSettings) -> str:
+    """Return the provider that `auto` selects.
+
+    A key in the environment or in `models.providers` may be meant for something else, such as the model of an agent, so
+    it never sends notes away: only `memorySearch.remote.apiKey` does.
+    """
+    if settings.local_model and _is_there(settings):
+        return "local"
     has_key = bool(settings.remote.api_key.strip()) and not missing_packages("remote")
-    there = bool(settings.local_model) and _is_there(settings)
-    return choose_auto(local_model=there, has_key=has_key, bundled=True, offline=settings.offline)
+    return AUTO_SERVICE if has_key and not settings.offline else "bundled"
 
 
 def _is_there(settings: ProviderSettings) -> bool:
@@ -130,10 +145,6 @@ def _is_there(settings: ProviderSettings) -> bool:
     if is_model_uri(settings.local_model):
         return not settings.offline or is_downloaded(settings.local_model, settings.downloads)
     return Path(settings.local_model).exists()
-
-
-def _keys_of(settings: ProviderSettings) -> dict[str, str]:
-    return {name: service.api_key for name, service in settings.services.items() if service.api_key}
 
 
 def _choice(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
@@ -166,7 +177,10 @@ def _of_a_file(name: str, settings: ProviderSettings) -> Choice:
 def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice:
     from memoriter.embed.remote import RemoteSettings, is_local_network, is_loopback, vendor_of
 
-    service, aliases, found = _service(name, settings, own=own)
+    # Another name of a service, and keys from elsewhere, count only for a service that the settings name.
+    named = (settings.name if own else settings.fallback).strip() not in {"", AUTO}
+    entry = ALIASES.get(name, name) if named and name not in settings.services else name
+    service = settings.services.get(entry, ServiceConfig())
     # What `remote` says is about the only service: a key is never sent to another address than the one beside it.
     addressed = own or _first(settings) in {*PROCESS, NONE}
     problem = (settings.remote.problem if addressed else None) or service.problem
@@ -187,27 +201,25 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
     spoken = vendor_of(vendor)
     endpoint = spoken.address(base_url) if base_url else spoken.base_url
     official = endpoint == spoken.base_url
-    shared = settings.remote.api_key if addressed else ""
-    configured = ConfiguredKeys(shared, _keys_of(settings))
-    key = key_for(
-        name,
-        configured=configured,
-        environ=settings.environ,
-        custom_endpoint=not official,
-        aliases=aliases,
-        found=found,
+    # The variables of a vendor, and its keys from elsewhere, are never sent to another address.
+    variables = BY_NAME[name].key_variables if official and name in BY_NAME else ()
+    key, key_source = first_key(
+        (settings.remote.api_key if addressed else "", "remote.apiKey"),
+        (service.api_key, f"models.providers.{entry}.apiKey"),
+        *((settings.environ.get(variable, ""), f"environment {variable}") for variable in variables),
+        settings.found_keys.get(name, ("", "")) if official and named else ("", ""),
     )
     leaves = not is_loopback(endpoint)
     if settings.offline and leaves:
         raise ProviderUnavailable(
             f"The provider {name!r} is at {endpoint}, and memorySearch.offline forbids the network.",
-            remedy=f"S{_STAY[1:]}.",
+            remedy="Set memorySearch.provider to bundled to stay on this machine.",
         )
     remote = RemoteSettings(
         vendor=vendor,
         model=settings.model if own else "",
         base_url=base_url,
-        api_key=key.value if key else "",
+        api_key=key,
         headers={**service.headers, **(settings.remote.headers if addressed else {})},
         offline=settings.offline,
     )
@@ -218,24 +230,11 @@ def _of_a_service(name: str, settings: ProviderSettings, *, own: bool) -> Choice
         endpoint,
         leaves,
         metered=not is_local_network(endpoint),
-        key_source=key.source if key else "",
+        key_source=key_source,
         vendor=vendor,
         model=spoken.resolved(remote).model,
         official_endpoint=official,
     )
-
-
-def _service(
-    name: str, settings: ProviderSettings, *, own: bool
-) -> tuple[ServiceConfig, tuple[str, ...], Mapping[str, tuple[str, str]]]:
-    """Return the entry of a service in `models.providers`, its other names there, and keys that were found elsewhere.
-
-    Other names and keys from elsewhere count only for a service that the settings name.
-    """
-    named = (settings.name if own else settings.fallback).strip() not in {"", AUTO}
-    aliases = (ALIASES[name],) if named and name in ALIASES and name not in settings.services else ()
-    entries = (settings.services[each] for each in (name, *aliases) if each in settings.services)
-    return next(entries, ServiceConfig()), aliases, settings.found_keys if named else {}
 
 
 def _vendor(name: str, service: ServiceConfig) -> str:
@@ -252,65 +251,9 @@ def _first(settings: ProviderSettings) -> str:
     return _automatic(settings) if name == AUTO else name
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredKeys:
-    """The keys that a configuration holds, with `${NAME}` already replaced."""
-
-    remote: str | None = field(default=None, repr=False)
-    """`memorySearch.remote.apiKey`"""
-    providers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """`models.providers.<id>.apiKey` by id"""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key, never shown, and a source that can be."""
-
-    value: str = field(repr=False)
-    source: str
-    """Such as `remote.apiKey` or `environment OPENAI_API_KEY`."""
-
-
-def key_for(
-    vendor: str,
-    *,
-    configured: ConfiguredKeys,
-    environ: Mapping[str, str],
-    custom_endpoint: bool = False,
-    aliases: Collection[str] = (),
-    found: Mapping[str, tuple[str, str]] | None = None,
-) -> Key | None:
-    """Return the key for a service from `remote.apiKey`, `models.providers` or the service's variables, or None.
-
-    `remote.apiKey` names no service, so it is valid for every service, and `auto` uses it for OpenAI. At a
-    `custom_endpoint` the variables are ignored: their keys were set for the vendor, and nobody else may receive them.
-    `aliases` are other names in `models.providers`; `found` are the keys of vendors that OpenClaw keeps, with places.
-    """
-    names = () if custom_endpoint else _variables(vendor)
-    sources = [
-        (configured.remote, "remote.apiKey"),
-        *((configured.providers.get(name), f"models.providers.{name}.apiKey") for name in (vendor, *aliases)),
-        *((environ.get(name), f"environment {name}") for name in names),
-        *(() if custom_endpoint or not found or vendor not in found else (found[vendor],)),
-    ]
-    return next((Key(value.strip(), source) for value, source in sources if value and value.strip()), None)
-
-
-def choose_auto(*, local_model: bool, has_key: bool, bundled: bool, offline: bool) -> str:
-    """Return the provider that `auto` selects.
-
-    A key in the environment or in `models.providers` may be meant for something else, such as the model of an agent, so
-    it never sends notes away: `has_key` is about `memorySearch.remote.apiKey` alone.
-    """
-    if local_model:
-        return "local"
-    if has_key and not offline:
-        return AUTO_SERVICE
-    return "bundled" if bundled else "none"
-
-
-def _variables(vendor: str) -> tuple[str, ...]:
-    return BY_NAME[vendor].key_variables if vendor in BY_NAME else ()
+def first_key(*sources: tuple[str, str]) -> tuple[str, str]:
+    """Return the first key that is set, and its source for messages; two empty texts if there is none."""
+    return next(((key.strip(), source) for key, source in sources if key.strip()), ("", ""))
 
 
 def price_row(provider: str, model: str) -> Price | None:
@@ -333,3 +276,209 @@ def price_of(provider: str, model: str, tokens: int, *, batch: bool = False) -> 
         return None
     rate = row.batch if batch and row.batch is not None else row.plain
     return row.request + rate * tokens / 1_000_000
+
+
+def provider_names() -> tuple[str, ...]:
+    """Return the names that `open_provider` accepts, in alphabetical order."""
+    return tuple(sorted(_SPECS))
+
+
+def spec_of(name: str) -> ModelSpec:
+    """Return the model of a provider, without loading it.
+
+    Raises:
+        ConfigError: the provider does not exist.
+    """
+    if name not in _SPECS:
+        names = ", ".join(provider_names())
+        raise ConfigError(f"There is no embedding provider {name!r}.", remedy=f"Choose one of: {names}.")
+    return _SPECS[name]
+
+
+def question_centres(spec: ModelSpec) -> Mapping[str, NDArray[np.float32]]:
+    """Return the mean vectors (dims,) of general questions by script; none for a model where they are not known."""
+    return _bundled.question_centres() if fingerprint(spec) == fingerprint(_bundled.SPEC) else {}
+
+
+def open_provider(name: str, *, cache_dir: Path, threads: int | None = None) -> EmbeddingProvider:
+    """Return the provider, ready to embed. Its model is loaded at the first use.
+
+    Args:
+        name: one of `provider_names()`.
+        cache_dir: may not exist yet; everything in it can be deleted.
+        threads: the maximum to use; by default one per core, up to 8.
+
+    Raises:
+        ConfigError: the provider does not exist.
+        ProviderUnavailable: it cannot run here; the message gives the reason, the remedy the next step.
+    """
+    spec_of(name)
+    return _bundled.open_bundled(cache_dir, threads) if name == "bundled" else FakeProvider()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderContext:
+    """The clocks, storage and callbacks that providers need."""
+
+    wall: Callable[[], float]
+    """Seconds since 1970."""
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], object]
+    random: Callable[[], float]
+    """A number in 0..1."""
+    store: KeyValueStore
+    downloading: Callable[[int, int | None], None] | None = None
+    """Called with the bytes of a model received so far and the total, if known."""
+
+
+def spec_at_hand(choice: Choice, settings: ProviderSettings, outside: ProviderContext) -> ModelSpec | None:
+    """Return the model of a choice, or None if finding out needs a request or a loaded model.
+
+    Raises:
+        EmbeddingError: the provider cannot be used; the message gives the reason.
+    """
+    match choice.kind:
+        case "none":
+            return None
+        case "bundled" | "fake":
+            return spec_of(choice.kind)
+        case "local":
+            return _local_spec(settings)
+        case "onnx":
+            from memoriter.embed.local._onnx import onnx_spec
+
+            return onnx_spec(Path(settings.local_model), cache_dir=settings.cache_dir)
+        case "remote":
+            provider = _create_remote(choice, outside, None)
+            return provider.spec if provider.settings.dimensions or provider.known else None
+
+
+def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | None:
+    """Return why no request to the service is allowed for now, or None if one is. This sends nothing."""
+    return _create_remote(choice, outside, None).guard.refusal() if choice.kind == "remote" else None
+
+
+def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
+    from memoriter.embed.local._gguf import gguf_spec
+    from memoriter.embed.local._hub import local_file
+
+    file = local_file(settings.local_model, settings.downloads)
+    return gguf_spec(file, cache_dir=settings.cache_dir) if file else None
+
+
+def open_choice(
+    choice: Choice,
+    settings: ProviderSettings,
+    outside: ProviderContext,
+    account: UsageRecorder | None = None,
+    *,
+    ignore_stored: bool = False,
+) -> EmbeddingProvider:
+    """Return the provider, ready to embed.
+
+    A service with an unknown model gets one request; a model of the hub is downloaded. With
+    `ignore_stored`, what is stored about the model of a service is not used.
+
+    Raises:
+        EmbeddingError: the provider cannot be used now; the message gives the reason, the remedy the next step.
+        ConfigError: the settings do not fit together.
+    """
+    match choice.kind:
+        case "none":
+            raise ProviderUnavailable("No embedding provider is configured.", remedy="Set memorySearch.provider.")
+        case "bundled" | "fake":
+            return open_provider(choice.kind, cache_dir=settings.cache_dir)
+        case "local":
+            return _open_local(settings, outside.downloading)
+        case "onnx":
+            from memoriter.embed.local._onnx import open_onnx
+
+            return open_onnx(Path(settings.local_model), cache_dir=settings.cache_dir)
+        case "remote":
+            provider = _create_remote(choice, outside, account, ignore_stored=ignore_stored)
+            try:
+                _store_model(provider, outside.store)
+            except BaseException:
+                provider.close()
+                raise
+            return provider
+
+
+def _open_local(settings: ProviderSettings, downloading: Callable[[int, int | None], None] | None) -> EmbeddingProvider:
+    """Return the model of a GGUF file or of an `hf:` address; download it if it is missing."""
+    from memoriter.embed.local._gguf import open_gguf, usable_package
+    from memoriter.embed.local._hub import HUB, is_model_uri
+
+    usable_package()  # before anything large is downloaded
+    file = Path(settings.local_model)
+    if is_model_uri(settings.local_model):
+        from memoriter.embed.local._download import download_model
+
+        file = download_model(
+            settings.local_model,
+            model_cache_dir=settings.downloads,
+            hub=settings.environ.get("HF_ENDPOINT") or HUB,
+            token=settings.environ.get("HF_TOKEN"),
+            offline=settings.offline,
+            progress=downloading,
+        )
+    return open_gguf(file, cache_dir=settings.cache_dir)
+
+
+def batch_of(
+    provider: EmbeddingProvider,
+    store: BatchStore,
+    outside: ProviderContext,
+    rules: BatchRules,
+    account: UsageRecorder | None = None,
+) -> BatchRun | None:
+    """Return the batch interface of an opened provider, or None if its service has none."""
+    from memoriter.embed.remote import RemoteProvider
+    from memoriter.embed.remote.batch import BatchRun, batch_vendors
+
+    if not isinstance(provider, RemoteProvider) or provider.settings.vendor not in batch_vendors():
+        return None
+    return BatchRun(
+        provider, provider.http, store, wall=outside.wall, sleep=outside.sleep, rules=rules, account=account
+    )
+
+
+def _create_remote(
+    choice: Choice, outside: ProviderContext, account: UsageRecorder | None, *, ignore_stored: bool = False
+) -> RemoteProvider:
+    from memoriter.embed.remote import HttpClient, RemoteProvider
+
+    assert choice.remote is not None
+    http = HttpClient(
+        clock=outside.monotonic, sleep=outside.sleep, random=outside.random, offline=choice.remote.offline
+    )
+    settings = choice.remote if ignore_stored else _with_stored_model(choice.remote, choice.endpoint, outside.store)
+    return RemoteProvider(settings, http, wall=outside.wall, store=outside.store, account=account)
+
+
+def _model_key(settings: RemoteSettings, endpoint: str) -> str:
+    return f"model:{settings.vendor}:{endpoint}:{settings.model}"
+
+
+def _with_stored_model(settings: RemoteSettings, endpoint: str, store: KeyValueStore) -> RemoteSettings:
+    """Return the settings, completed with the stored properties of the model."""
+    text = store.get(_model_key(settings, endpoint))
+    try:
+        stored: Any = json.loads(text) if text else {}
+        dimensions = int(stored["dimensions"])
+        mean, deviation = stored["background"]
+        return replace(settings, dimensions=dimensions, background=(float(mean), float(deviation)))
+    except (ValueError, TypeError, KeyError):
+        return settings
+
+
+def _store_model(provider: RemoteProvider, store: KeyValueStore) -> None:
+    """Probe an unknown model and store its properties, so that the next process sends no request."""
+    if provider.settings.dimensions or provider.known:
+        return
+    spec = provider.resolve()
+    settings = provider.requested
+    store.set(
+        _model_key(settings, provider.spec.endpoint),
+        json.dumps({"dimensions": spec.dimensions, "background": spec.background}),
+    )

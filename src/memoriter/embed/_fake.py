@@ -12,7 +12,6 @@ from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
@@ -33,12 +32,6 @@ SPEC = ModelSpec(
     # 20,000 pairs of passages of 60 words drawn from 5,000 random ones.
     background=(0.03, 0.064),
 )
-
-
-def open_fake(cache_dir: Path, threads: int | None) -> FakeProvider:
-    """Return the provider. It needs neither a cache nor threads."""
-    del cache_dir, threads
-    return FakeProvider()
 
 
 class FakeProvider:

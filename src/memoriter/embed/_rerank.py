@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
-from memoriter.embed._choice import Choice, ServiceConfig
+from memoriter.embed._choice import Choice, ServiceConfig, first_key
 from memoriter.errors import ConfigError, MemoriterError, ProviderUnavailable, TransientFailure, sentence
 from memoriter.extras import install_command, missing_packages
 from memoriter.providers import OFF, RERANKERS
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
 
-    from memoriter.embed._registry import ProviderContext
-    from memoriter.embed.bundled._judge import JudgeEngine, Judgement
+    from memoriter.embed._choice import ProviderContext
+    from memoriter.embed.bundled._graph import JudgeEngine, Judgement
     from memoriter.embed.remote import RemoteReranker, UsageRecorder
 
 _KEY = "query.rerank.remote.apiKey"
@@ -132,7 +132,13 @@ def _of_a_service(name: str, settings: RerankSettings) -> Choice:
     written = settings.remote.base_url or entry.base_url
     endpoint = vendor.address(written) if written or vendor.base_url else ""
     official = bool(endpoint) and endpoint == vendor.base_url
-    key, key_source = _key(name, settings, entry, official=official)
+    # The variables of a vendor are never sent to another address.
+    variables = RERANKERS[name].key_variables if official and name in RERANKERS else ()
+    key, key_source = first_key(
+        (settings.remote.api_key, _KEY),
+        (entry.api_key, f"models.providers.{name}.apiKey"),
+        *((settings.environ.get(variable, ""), f"environment {variable}") for variable in variables),
+    )
     remote = vendor.resolved(
         RemoteSettings(
             vendor=vendor.name,
@@ -177,17 +183,6 @@ def _interface(name: str, entry: ServiceConfig) -> str:
     return next((each for each in (name, api) if each in rerank_vendors()), "compatible")
 
 
-def _key(name: str, settings: RerankSettings, entry: ServiceConfig, *, official: bool) -> tuple[str, str]:
-    """Return the key and where it is from, or two empty texts. Variables count only for the vendor's own address."""
-    variables = RERANKERS[name].key_variables if official and name in RERANKERS else ()
-    sources = [
-        (settings.remote.api_key, _KEY),
-        (entry.api_key, f"models.providers.{name}.apiKey"),
-        *((settings.environ.get(variable, ""), f"environment {variable}") for variable in variables),
-    ]
-    return next(((value.strip(), source) for value, source in sources if value.strip()), ("", ""))
-
-
 def open_reranker(
     choice: Choice, settings: RerankSettings, outside: ProviderContext, account: UsageRecorder | None = None
 ) -> Reranker:
@@ -200,11 +195,11 @@ def open_reranker(
         case "remote":
             return _open_remote(choice, outside, account)
         case "onnx":
-            from memoriter.embed.local._rerank import open_onnx_reranker
+            from memoriter.embed.local._onnx import open_onnx_reranker
 
             return open_onnx_reranker(Path(settings.local_model), clock=outside.monotonic)
         case "local":
-            from memoriter.embed.local._rerank import open_gguf_reranker
+            from memoriter.embed.local._gguf import open_gguf_reranker
 
             path = Path(settings.local_model)
             cache = settings.cache_dir
@@ -285,7 +280,7 @@ def open_judge(cache_dir: Path) -> JudgeEngine:
 
     weights = released_weights(cache_dir)
     try:
-        from memoriter.embed.bundled._judge import JudgeEngine
+        from memoriter.embed.bundled._graph import JudgeEngine
 
         with _OPENING:
             engine = _ENGINES.get(weights) or JudgeEngine(weights, cache_dir)

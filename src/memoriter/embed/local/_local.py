@@ -1,4 +1,4 @@
-"""A provider for one loaded local model with any engine, and the prefixes and the pooling of each family of models.
+"""A provider and a reranker for a model with any engine, and the prefixes and the pooling of each family of models.
 
 Model files do not state the prefixes; their source is the models' authors. Without its prefixes a model still returns
 vectors, but search results are worse, which is easy to miss.
@@ -6,13 +6,13 @@ vectors, but search results are worse, which is easy to miss.
 
 from __future__ import annotations
 
-import os
+import math
 import re
 import threading
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
-from memoriter.embed._provider import normalise, utf8_size
-from memoriter.errors import BadVector, InputRejected
+from memoriter.embed._provider import extrapolate_tokens, normalise, utf8_size
+from memoriter.errors import BadScores, BadVector, InputRejected, TransientFailure
 from memoriter.ids import normalize
 from memoriter.values import dataclass
 
@@ -29,7 +29,6 @@ MOST_TOKENS = 2048
 
 Passages are shorter, and the cost grows faster than the length.
 """
-_MOST_THREADS = 8
 _MARKS = 8
 """Maximum number of tokens that a model adds for start and end."""
 Form = Literal["NFC", "NFKC"]
@@ -63,20 +62,55 @@ class LocalEngine(Protocol):
         ...
 
 
-class LocalProvider:
+class RankingEngine(Protocol):
+    """One loaded cross-encoder. Threads may share it."""
+
+    def relevance(self, query: str, passage: str) -> float:
+        """Return the model's score of a pair. Text over the limit is ignored. Raises EmbeddingError."""
+        ...
+
+    def close(self) -> None:
+        """Release the model."""
+        ...
+
+
+_Engine = TypeVar("_Engine", LocalEngine, RankingEngine)
+
+
+class _LoadedOnce(Generic[_Engine]):
+    """A model that is loaded at the first use, and again at the first use after `close`."""
+
+    def __init__(self, load: Callable[[], _Engine]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._engine: _Engine | None = None
+
+    def _loaded(self) -> _Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._load()
+            return self._engine
+
+    def close(self) -> None:
+        """Release the model."""
+        with self._lock:
+            engine = self._engine
+            self._engine = None
+        if engine is not None:
+            engine.close()
+
+
+class LocalProvider(_LoadedOnce[LocalEngine]):
     """Embeds texts one after another, so that no vector depends on other texts.
 
-    The model uses several threads for each text. It is loaded at the first use, and again at the first use after
-    `close`.
+    The model uses several threads for each text.
     """
 
     def __init__(self, spec: ModelSpec, form: Form, load: Callable[[], LocalEngine]) -> None:
         """Prepare the provider without loading the model; `form` is the Unicode normalization before the tokenizer."""
+        super().__init__(load)
         self.spec = spec
         self._form: Form = form
-        self._load = load
-        self._lock = threading.Lock()
-        self._engine: LocalEngine | None = None
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         import numpy as np
@@ -84,7 +118,7 @@ class LocalProvider:
         rows = np.empty((len(texts), self.spec.dimensions), np.float32)
         if not texts:
             return rows
-        engine = self._loaded_engine()
+        engine = self._loaded()
         for position, text in enumerate(texts):
             vector = engine.embed(self._model_input(text, role))
             if vector.shape != rows.shape[1:]:
@@ -101,34 +135,47 @@ class LocalProvider:
         if size + utf8_size(template) + _MARKS <= self.spec.max_tokens:
             # No tokenizer makes more tokens than there are bytes, so an estimate is enough.
             return size // 3 + len(template) // 4 + 2
-        tokens = self._loaded_engine().count(self._model_input(text, "document"))
-        return extrapolate_tokens(tokens, text, self.spec.max_tokens)
+        tokens = self._loaded().count(self._model_input(text, "document"))
+        return extrapolate_tokens(tokens, text, most_characters(self.spec.max_tokens))
 
     def hint_batch_size(self, chunks: int) -> None:
         """Do nothing: the model is the same for one text and for many."""
-
-    def close(self) -> None:
-        with self._lock:
-            engine = self._engine
-            self._engine = None
-        if engine is not None:
-            engine.close()
 
     def _model_input(self, text: str, role: Role) -> str:
         template = self.spec.query_template if role == "query" else self.spec.document_template
         return template.replace("{text}", prepare_text(text, self._form, self.spec.max_tokens))
 
-    def _loaded_engine(self) -> LocalEngine:
-        with self._lock:
-            if self._engine is None:
-                self._engine = self._load()
-            return self._engine
 
+class LocalReranker(_LoadedOnce[RankingEngine]):
+    """Scores passages one after another, so that no score depends on other passages."""
 
-def threads_to_use(wanted: int | None) -> int:
-    """Return `wanted`, or by default the number of processors that this process may use, up to 8."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return wanted or min(cores, _MOST_THREADS)
+    def __init__(self, service: str, load: Callable[[], RankingEngine], clock: Callable[[], float]) -> None:
+        """Prepare the reranker without loading the model; `clock` returns monotonic seconds."""
+        super().__init__(load)
+        self.service = service
+        """The name of the model, for messages."""
+        self._clock = clock
+
+    def scores(self, query: str, passages: Sequence[str], *, seconds: float) -> list[float]:
+        """Return the relevance of each passage; larger is better. The seconds do not include loading the model.
+
+        Raises EmbeddingError: the model cannot be loaded, refuses a text, or took too long.
+        """
+        engine = self._loaded()
+        deadline = self._clock() + seconds
+        question = prepare_text(query, "NFC", MOST_TOKENS)
+        scores: list[float] = []
+        for passage in passages:
+            if self._clock() >= deadline:
+                raise TransientFailure(
+                    f"The reranker {self.service} read {len(scores)} of {len(passages)} passages in {seconds:g} s.",
+                    remedy="Set memorySearch.query.rerank.candidates lower, or choose a smaller model.",
+                )
+            score = engine.relevance(question, prepare_text(passage, "NFC", MOST_TOKENS))
+            if not math.isfinite(score):
+                raise BadScores(f"The reranker {self.service} gave a score that is not a finite number.")
+            scores.append(score)
+        return scores
 
 
 def prepare_text(text: str, form: Form, most_tokens: int) -> str:
@@ -146,12 +193,6 @@ def prepare_text(text: str, form: Form, most_tokens: int) -> str:
 def most_characters(most_tokens: int) -> int:
     """Return how many characters to read, so that a huge text costs no more than a large one."""
     return most_tokens * _MOST_CHARACTERS_PER_TOKEN
-
-
-def extrapolate_tokens(tokens: int, text: str, most_tokens: int) -> int:
-    """Estimate the tokens of the whole text from the count for its readable beginning, at the same rate."""
-    limit = most_characters(most_tokens)
-    return tokens if len(text) <= limit else max(tokens, tokens * len(text) // limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The provider `onnx`: an embedding model exported to ONNX, read from its folder and run by onnxruntime.
+"""Embedding models and cross-encoders exported to ONNX, read from their folders and run by onnxruntime.
 
 The layout of the folder is that of sentence-transformers and of the hub: `model.onnx` or `onnx/model.onnx`,
 `tokenizer.json`, and further JSON files, each of which may be missing. Some graphs leave out the pooling, which is done
@@ -12,7 +12,8 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed._artefact import revision_of
-from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, family_of, threads_to_use
+from memoriter.embed._provider import threads_to_use
+from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, LocalReranker, family_of
 from memoriter.errors import InputRejected, ProviderUnavailable, sentence
 from memoriter.extras import install_command
 from memoriter.types import ModelSpec
@@ -40,7 +41,10 @@ _POOLING_NAMES = {
 _UNUSED_POSITIONS = {"roberta": 2, "xlm-roberta": 2, "camembert": 2, "mpnet": 2}
 """Number of positions that these kinds of model never use."""
 _UNKNOWN_LIMIT = 512
+_LEAST_TOKENS = 16
+"""The least limit that a tokenizer gets, because it must be larger than the number of markers of a pair."""
 _EXPORT = "Export it with its tokenizer: `optimum-cli export onnx --task feature-extraction`."
+_EXPORT_RERANKER = "Export a cross-encoder with its tokenizer: `optimum-cli export onnx --task text-classification`."
 _NEEDED = ("onnxruntime", "tokenizers")
 _DTYPES = {
     "tensor(int64)": "int64",
@@ -221,7 +225,7 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     Raises:
         ProviderUnavailable: a package is not installed, or the folder does not hold an embedding model.
     """
-    require_packages()
+    _require_packages()
     model = read_onnx_folder(path)
 
     def load() -> LocalEngine:
@@ -232,7 +236,20 @@ def open_onnx(path: Path, *, cache_dir: Path, threads: int | None = None) -> Loc
     return LocalProvider(_spec(model, dimensions, cache_dir), "NFC", load)
 
 
-def require_packages() -> None:
+def open_onnx_reranker(path: Path, *, clock: Callable[[], float]) -> LocalReranker:
+    """Return the cross-encoder of a folder or an `.onnx` file. It is loaded at the first use.
+
+    Raises ProviderUnavailable: a package is not installed, or a file is missing.
+    """
+    _require_packages()
+    try:
+        model = read_onnx_folder(path)
+    except ProviderUnavailable as error:
+        raise ProviderUnavailable(error.message, remedy=_EXPORT_RERANKER) from error
+    return LocalReranker(model.name, lambda: OnnxCrossEncoder(model, threads_to_use(None)), clock)
+
+
+def _require_packages() -> None:
     """Raise ProviderUnavailable if a package that runs ONNX models is not installed."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -273,10 +290,10 @@ class OnnxEngine:
         Raises ProviderUnavailable: the tokenizer or graph does not load, or the graph has unknown inputs or outputs.
         """
         self._model = model
-        self._tokenizer = load_tokenizer(model)
-        session = load_session(model, threads)
+        self._tokenizer = _load_tokenizer(model)
+        session = _load_session(model, threads)
         self._session = session
-        self._inputs = {node.name: input_builder(node, model) for node in session.get_inputs()}
+        self._inputs = {node.name: _input_builder(node, model) for node in session.get_inputs()}
         self._output, rank = _choose_output(session.get_outputs(), model)
         self._pool: Callable[[Any], NDArray[np.float32]] | None = None if rank == 2 else _POOLINGS[model.pooling]
         if self._pool is not None and model.dense:
@@ -318,7 +335,45 @@ class OnnxEngine:
         return [*ids[:head_length], *ids[end:]], [*type_ids[:head_length], *type_ids[end:]]
 
 
-def load_tokenizer(model: OnnxFolder) -> Any:
+class OnnxCrossEncoder:
+    """Scores one pair per run, by a graph with one label (relevant), or with two (not relevant, relevant)."""
+
+    def __init__(self, model: OnnxFolder, threads: int) -> None:
+        """Load tokenizer and graph.
+
+        Raises ProviderUnavailable: one of them does not load, or the graph is no cross-encoder.
+        """
+        self._tokenizer = _load_tokenizer(model)
+        self._tokenizer.enable_truncation(max(model.max_tokens, _LEAST_TOKENS), strategy="longest_first")
+        self._session = _load_session(model, threads)
+        self._inputs = {node.name: _input_builder(node, model) for node in self._session.get_inputs()}
+        outputs: dict[str, list[Any]] = {node.name: node.shape for node in self._session.get_outputs()}
+        self._output = "logits" if "logits" in outputs else next(iter(outputs), "")
+        shape = outputs.get(self._output, [])
+        if len(shape) != 2 or (isinstance(shape[1], int) and shape[1] not in {1, 2}):
+            raise ProviderUnavailable(
+                f"The graph gives no score of a question and a passage: {model.graph}.", remedy=_EXPORT_RERANKER
+            )
+
+    def relevance(self, query: str, passage: str) -> float:
+        import numpy as np
+
+        try:
+            encoded = self._tokenizer.encode(query, passage)
+            inputs = {name: fill(encoded.ids, encoded.type_ids) for name, fill in self._inputs.items()}
+            (output,) = self._session.run([self._output], inputs)
+        except Exception as error:
+            raise InputRejected(f"The engine onnxruntime refused the text: {sentence(error)}") from error
+        logits: Any = np.asarray(output, np.float32).reshape(-1)
+        if logits.size not in {1, 2}:
+            raise ProviderUnavailable(f"The graph gives {logits.size} scores for a passage.", remedy=_EXPORT_RERANKER)
+        return float(logits[-1] - logits[0]) if logits.size == 2 else float(logits[0])
+
+    def close(self) -> None:
+        """Do nothing. The memory is freed with the last reference to the model."""
+
+
+def _load_tokenizer(model: OnnxFolder) -> Any:
     """Return the tokenizer, which neither cuts nor pads. Raises ProviderUnavailable."""
     import tokenizers
 
@@ -335,7 +390,7 @@ def load_tokenizer(model: OnnxFolder) -> Any:
     return tokenizer
 
 
-def load_session(model: OnnxFolder, threads: int) -> Any:
+def _load_session(model: OnnxFolder, threads: int) -> Any:
     """Return the graph, ready to run. Raises ProviderUnavailable."""
     import onnxruntime
 
@@ -354,7 +409,7 @@ def load_session(model: OnnxFolder, threads: int) -> Any:
         ) from error
 
 
-def input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
+def _input_builder(node: Any, model: OnnxFolder) -> Callable[[list[int], list[int]], Any]:
     """Return a function that computes an input from the ids and type ids of one text."""
     import numpy as np
 
