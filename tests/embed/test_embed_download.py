@@ -16,7 +16,7 @@ import pytest
 
 import memoriter
 from hub_server import Hub, serving
-from memoriter.embed.local import _hub
+from memoriter.embed.local import _download
 from memoriter.embed.local._download import download_model
 from memoriter.errors import ConfigError, ProviderUnavailable
 from repacked import written
@@ -231,10 +231,10 @@ def test_an_answer_without_an_end_is_refused(hub: Hub, tmp_path: Path) -> None:
 
 
 def test_what_was_encrypted_does_not_go_on_in_the_open() -> None:
-    assert _hub._redirect_target("https://a/x", "https://b/y") == "https://b/y"
-    assert _hub._redirect_target("http://127.0.0.1/x", "/y") == "http://127.0.0.1/y"
+    assert _download._redirect_target("https://a/x", "https://b/y") == "https://b/y"
+    assert _download._redirect_target("http://127.0.0.1/x", "/y") == "http://127.0.0.1/y"
     with pytest.raises(ProviderUnavailable, match="not encrypted"):
-        _hub._redirect_target("https://a/x", "http://a/x")
+        _download._redirect_target("https://a/x", "http://a/x")
 
 
 def test_a_hub_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
@@ -306,7 +306,6 @@ LIMITED = """
 import resource, sys
 sys.dont_write_bytecode = True  # it would be cut short, and kept
 from pathlib import Path
-from memoriter.embed.local import _hub
 from memoriter.embed.local._download import download_model
 from memoriter.errors import ProviderUnavailable
 before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -369,7 +368,7 @@ STALLS = {
 @pytest.mark.parametrize("act", STALLS.values(), ids=STALLS)
 def test_a_server_that_hardly_sends_anything_has_stalled(act: Any) -> None:
     started = time.monotonic()
-    with server(act) as url, pytest.raises(_hub.Interrupted), _hub.open_stream(url, {}, seconds=0.3) as reply:
+    with server(act) as url, pytest.raises(_download.Interrupted), _download.open_stream(url, {}, seconds=0.3) as reply:
         for _ in reply.pieces:
             pass
     assert time.monotonic() - started < 2.5
@@ -383,14 +382,14 @@ def test_a_slow_download_that_goes_on_is_not_ended() -> None:
             connection.sendall(b"x" * 1_000)
             time.sleep(0.2)
 
-    with server(steadily) as url, _hub.open_stream(url, {}, seconds=0.9) as reply:
+    with server(steadily) as url, _download.open_stream(url, {}, seconds=0.9) as reply:
         assert sum(map(len, reply.pieces)) == 6_000
 
 
 @pytest.mark.slow
 def test_the_time_that_the_disk_takes_is_not_counted_as_a_stall() -> None:
     content = OK + b"content-length: 300000\r\n\r\n" + b"x" * 300_000
-    with server(sent(content)) as url, _hub.open_stream(url, {}, seconds=0.5) as reply:
+    with server(sent(content)) as url, _download.open_stream(url, {}, seconds=0.5) as reply:
         received = 0
         for piece in reply.pieces:
             if not received:

@@ -94,7 +94,7 @@ def test_a_wait_that_would_end_too_late_is_not_begun(server: OpenAIServer) -> No
 def test_an_answer_that_never_ends_is_cut_off(server: OpenAIServer) -> None:
     server.always = refused(Answer(200, b" " * 3_000_000))
     with pytest.raises(ProviderUnavailable, match="more than 1 MiB"):
-        send(client(server, Watch(), most_bytes=1 << 20), post(server.base_url))
+        send(client(server, Watch()), post(server.base_url), most_bytes=1 << 20)
     assert len(server.calls) == 1
 
 

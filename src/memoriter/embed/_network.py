@@ -24,7 +24,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore2
 import httpx2
 
-from memoriter.errors import sentence
+from memoriter.errors import ProviderUnavailable, sentence
 
 if TYPE_CHECKING:
     import ssl
@@ -42,7 +42,7 @@ BROKEN = (
 )
 UNUSABLE = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpcore2.UnsupportedProtocol, ValueError)
 """Errors caused by the address, not by the server."""
-PROXY_REMEDY = "Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY."
+_PROXY_REMEDY = "Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY."
 _PIECE = 64 << 10
 _KEEP_SECONDS = 5.0
 """Seconds that an idle connection is kept."""
@@ -50,14 +50,6 @@ _KEEP_SECONDS = 5.0
 
 class ResponseTooLarge(Exception):
     """The server has sent more bytes than the exchange allows."""
-
-
-class ClientRefused(Exception):
-    """The environment names a proxy or certificates that cannot be used; the text says which."""
-
-    def __init__(self, message: str, *, remedy: str) -> None:
-        super().__init__(message)
-        self.remedy = remedy
 
 
 class ExchangeLimits(threading.local):
@@ -106,8 +98,8 @@ class ExchangeLimits(threading.local):
 def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Client:
     """Return a client that obeys the limits.
 
-    It does not follow redirects. Of the environment it reads only the variables for TLS. Raises ClientRefused: the
-    proxy or the certificates cannot be used.
+    It does not follow redirects. Of the environment it reads only the variables for TLS. Raises
+    ProviderUnavailable: the proxy or the certificates cannot be used.
     """
     try:
         certificates = httpx2.create_ssl_context()
@@ -115,13 +107,13 @@ def client_for(limits: ExchangeLimits, *, proxy: str | None = None) -> httpx2.Cl
         message = (
             f"The certificates of SSL_CERT_FILE or SSL_CERT_DIR cannot be used: {sentence(error.strerror or error)}"
         )
-        raise ClientRefused(message, remedy="Correct or unset SSL_CERT_FILE and SSL_CERT_DIR.") from error
+        raise ProviderUnavailable(message, remedy="Correct or unset SSL_CERT_FILE and SSL_CERT_DIR.") from error
     try:
         server = _proxy(proxy) if proxy else None
     except (ImportError, *UNUSABLE) as error:
         name = (proxy or "").rpartition("@")[2]
         message = f"The proxy {name!r} cannot be used: {sentence(error)}"
-        raise ClientRefused(message, remedy=PROXY_REMEDY) from error
+        raise ProviderUnavailable(message, remedy=_PROXY_REMEDY) from error
     return httpx2.Client(
         transport=_Transport(limits, certificates, server),
         follow_redirects=False,
@@ -166,7 +158,7 @@ class _Transport(httpx2.BaseTransport):
             ssl_context=certificates,
             proxy=proxy,
             keepalive_expiry=_KEEP_SECONDS,
-            network_backend=cast("httpcore2.NetworkBackend", _Backend(limits)),
+            network_backend=_Backend(limits),
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -213,8 +205,8 @@ class _Content(httpx2.SyncByteStream):
             close()
 
 
-class _Backend:
-    """Opens connections; implements `httpcore2.NetworkBackend`."""
+class _Backend(httpcore2.NetworkBackend):
+    """Opens connections."""
 
     def __init__(self, limits: ExchangeLimits) -> None:
         self._limits = limits
@@ -242,18 +234,9 @@ class _Backend:
                 return _Stream(stream, self._limits)
         raise last_error
 
-    def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
-    ) -> _Stream:
-        stream = self._inner.connect_unix_socket(path, self._limits.seconds(timeout), socket_options)
-        return _Stream(stream, self._limits)
 
-    def sleep(self, seconds: float) -> None:
-        self._inner.sleep(seconds)
-
-
-class _Stream:
-    """One connection; implements `httpcore2.NetworkStream`."""
+class _Stream(httpcore2.NetworkStream):
+    """One connection."""
 
     def __init__(self, inner: httpcore2.NetworkStream, limits: ExchangeLimits) -> None:
         self._inner = inner

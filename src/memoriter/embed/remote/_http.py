@@ -55,14 +55,12 @@ class HttpClient:
         sleep: Callable[[float], object],
         random: Callable[[], float],
         offline: bool = False,
-        most_bytes: int = MOST_BYTES,
     ) -> None:
         """Create a client without connections."""
         self._clock = clock
         self._sleep = sleep
         self._random = random
         self._offline = offline
-        self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._clients: dict[str | None, httpx2.Client] = {}
         self._own_limits: ExchangeLimits | None = None
@@ -76,24 +74,17 @@ class HttpClient:
         error_of: Callable[[Response], EmbeddingError],
         tries: int = TRIES,
         once: bool = False,
-        most_bytes: int | None = None,
+        most_bytes: int = MOST_BYTES,
         subject: str = "",
     ) -> T:
         """Send a request and return what `read` makes of a successful response.
 
         Throttled calls and calls that failed on the way are repeated.
 
-        Args:
-            request: what to send.
-            timeout: seconds for everything: name lookup, connection, tries, waits and the last byte. The client does
-                not start a wait that would end too late.
-            read: converts a successful response.
-            error_of: converts any other response to an error.
-            tries: the maximum number of tries.
-            once: for calls that must not take effect twice. Only throttled calls, which surely had no effect, are
-                repeated.
-            most_bytes: the largest plausible successful response.
-            subject: what the request is, for logs; it contains no text of notes and no key.
+        `timeout` (seconds) is for everything: name lookup, connection, tries, waits and the last byte; the client does
+        not start a wait that would end too late. `error_of` converts any response but a success to an error. `once` is
+        for calls that must not take effect twice: only throttled calls, which surely had no effect, are repeated.
+        `most_bytes` is the largest plausible success. `subject` is for logs; it contains no text of notes and no key.
 
         Raises:
             EmbeddingError: an error of `error_of` or `read`; `ProviderUnavailable` if the address is refused, the
@@ -101,7 +92,7 @@ class HttpClient:
                 incomplete.
         """
         deadline = self._clock() + timeout
-        most = min(most_bytes or self._most_bytes, self._most_bytes)
+        most = min(most_bytes, MOST_BYTES)
         for attempt in range(1, tries + 1):
             started = self._clock()
             try:
@@ -179,7 +170,7 @@ class HttpClient:
         except network.TIMED_OUT as error:
             raise timeout_error from error
         except network.ResponseTooLarge as error:
-            raise self._size_error(request.url, most) from error
+            raise _size_error(request.url, most) from error
         except network.UNUSABLE as error:
             message = f"The address {_host(request.url)} is not usable."
             raise ProviderUnavailable(message, remedy=_CHECK_ADDRESS) from error
@@ -241,18 +232,11 @@ class HttpClient:
         for piece in response.iter_bytes():
             body += piece
             if len(body) > most and response.is_success:
-                raise self._size_error(url, most)
+                raise _size_error(url, most)
             if len(body) > most:
                 break
             self._limits.seconds()
         return bytes(body[:most])
-
-    def _size_error(self, url: str, most: int) -> ProviderUnavailable:
-        size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most:,} bytes"
-        return ProviderUnavailable(
-            f"The service at {_host(url)} answered with more than {size}.",
-            remedy="Check remote.baseUrl: this is not an embedding service.",
-        )
 
     def _client_for(self, url: str) -> httpx2.Client:
         """Return the connection pool for an address.
@@ -265,11 +249,16 @@ class HttpClient:
         limits = self._limits
         with self._lock:
             if proxy not in self._clients:
-                try:
-                    self._clients[proxy] = network.client_for(limits, proxy=proxy)
-                except network.ClientRefused as error:
-                    raise ProviderUnavailable(str(error), remedy=error.remedy) from error
+                self._clients[proxy] = network.client_for(limits, proxy=proxy)
             return self._clients[proxy]
+
+
+def _size_error(url: str, most: int) -> ProviderUnavailable:
+    size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most:,} bytes"
+    return ProviderUnavailable(
+        f"The service at {_host(url)} answered with more than {size}.",
+        remedy="Check remote.baseUrl: this is not an embedding service.",
+    )
 
 
 def _redirect_target(url: str, location: str) -> str:
@@ -283,7 +272,7 @@ def _redirect_target(url: str, location: str) -> str:
 
 
 def _convert(response: Response, convert: Callable[[Response], T], url: str) -> T:
-    """Return what `judge` makes of a response. Raises BadVector if the response cannot be parsed."""
+    """Return what `convert` makes of a response. Raises BadVector if the response cannot be parsed."""
     try:
         return convert(response)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
