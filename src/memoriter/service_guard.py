@@ -115,12 +115,8 @@ class ServiceGuard:
     ) -> None:
         """Guard a service.
 
-        Args:
-            rule: how long it is left alone.
-            clock: returns seconds; since 1970 if other processes share the store.
-            store: holds the failures; None, or while it cannot be used: for this process only.
-            name: their name in the store.
-            owner: an id for the service and its key.
+        `clock` returns seconds; since 1970 if other processes share the store. `store` holds the failures by `name`;
+        None, or while it cannot be used: for this process only. `owner` is an id for the service and its key.
         """
         self._rule = rule
         self._clock = clock
@@ -183,9 +179,7 @@ class ServiceGuard:
     def failed(self, reason: Diagnostic, *, hasty: bool = False) -> None:
         """Begin a pause.
 
-        Args:
-            reason: why the call failed.
-            hasty: whether the caller had little time; the first such failure in a row begins no pause.
+        The first failure in a row of a `hasty` caller, who had little time, begins none.
         """
         with self._lock:
             failures = self._load()[1]

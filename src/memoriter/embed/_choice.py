@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from memoriter.config import in_home
 from memoriter.embed._fake import FakeProvider
 from memoriter.embed.bundled import _bundled
+from memoriter.embed.local._hub import HUB, is_downloaded, is_model_uri, local_file
 from memoriter.errors import ConfigError, ProviderUnavailable
 from memoriter.extras import install_command, missing_packages
 from memoriter.ids import fingerprint
@@ -96,8 +97,6 @@ class Choice:
 
 def model_place(written: str, user_home: Path) -> str:
     """`local.modelPath` with `~` replaced; an address of the hub stays as it is."""
-    from memoriter.embed.local import is_model_uri
-
     return written if not written or is_model_uri(written) else str(in_home(written, user_home))
 
 
@@ -140,8 +139,6 @@ def _automatic(settings: ProviderSettings) -> str:
 
 
 def _is_there(settings: ProviderSettings) -> bool:
-    from memoriter.embed.local import is_downloaded, is_model_uri
-
     if is_model_uri(settings.local_model):
         return not settings.offline or is_downloaded(settings.local_model, settings.downloads)
     return Path(settings.local_model).exists()
@@ -303,10 +300,8 @@ def question_centres(spec: ModelSpec) -> Mapping[str, NDArray[np.float32]]:
 def open_provider(name: str, *, cache_dir: Path, threads: int | None = None) -> EmbeddingProvider:
     """Return the provider, ready to embed. Its model is loaded at the first use.
 
-    Args:
-        name: one of `provider_names()`.
-        cache_dir: may not exist yet; everything in it can be deleted.
-        threads: the maximum to use; by default one per core, up to 8.
+    Everything in `cache_dir`, which may not exist yet, can be deleted. `threads` is the maximum to use; by default one
+    per core, up to 8.
 
     Raises:
         ConfigError: the provider does not exist.
@@ -360,7 +355,6 @@ def refusal_of(choice: Choice, outside: ProviderContext) -> EmbeddingError | Non
 
 def _local_spec(settings: ProviderSettings) -> ModelSpec | None:
     from memoriter.embed.local._gguf import gguf_spec
-    from memoriter.embed.local._hub import local_file
 
     file = local_file(settings.local_model, settings.downloads)
     return gguf_spec(file, cache_dir=settings.cache_dir) if file else None
@@ -407,7 +401,6 @@ def open_choice(
 def _open_local(settings: ProviderSettings, downloading: Callable[[int, int | None], None] | None) -> EmbeddingProvider:
     """Return the model of a GGUF file or of an `hf:` address; download it if it is missing."""
     from memoriter.embed.local._gguf import open_gguf, usable_package
-    from memoriter.embed.local._hub import HUB, is_model_uri
 
     usable_package()  # before anything large is downloaded
     file = Path(settings.local_model)

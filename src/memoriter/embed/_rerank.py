@@ -202,8 +202,7 @@ def open_reranker(
             from memoriter.embed.local._gguf import open_gguf_reranker
 
             path = Path(settings.local_model)
-            cache = settings.cache_dir
-            return open_gguf_reranker(path, cache_dir=cache, clock=outside.monotonic)
+            return open_gguf_reranker(path, cache_dir=settings.cache_dir, clock=outside.monotonic)
         case "bundled" | "none" | "fake":
             raise ProviderUnavailable("No reranker is configured.", remedy="Set memorySearch.query.rerank.")
 
@@ -222,10 +221,7 @@ class Judge:
     def judge(self, question: str, passages: Sequence[PassageLike], *, seconds: float) -> list[Judgement]:
         """Return what the judge says of each passage, in order.
 
-        Args:
-            question: the question.
-            passages: the passages.
-            seconds: the time after which no further passage is read; loading the model does not count.
+        `seconds` is the time after which no further passage is read; loading the model does not count.
 
         Raises:
             ProviderUnavailable: the model cannot be loaded.

@@ -81,9 +81,13 @@ def usable_weights(cache_dir: Path) -> Path:
     weights = released_weights(cache_dir)
     needs_trial = _needs_trial()
     stored = read_json(cache_dir / _MEMORY_NAME)
-    ran = [_identity(weights), _machine()]
+    ran = [_identity(weights), [sys.platform, platform.machine(), platform.release()]]
     if needs_trial and stored.get("ran") != ran:
-        _try_engine()
+        if can_try() and (failure := trial_failure(_TRIAL, seconds=_TRIAL_SECONDS)):
+            raise ProviderUnavailable(
+                f"A trial of the bundled model failed: {sentence(failure)}",
+                remedy=f"Configure another embedding provider; {_KEYWORDS_SERVE}.",
+            )
         _save_checks(cache_dir, {**stored, "ran": ran})
     return weights
 
@@ -136,33 +140,27 @@ def processor_flags() -> frozenset[str] | None:
     return None if flags is None else frozenset(flags.split())
 
 
-def _try_engine() -> None:
-    """Run the engine once in a separate process, which may crash. If no interpreter can be started, skip the trial."""
+def can_try() -> bool:
+    """Return whether an interpreter can be started for a trial."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def trial_failure(program: str, *arguments: str, seconds: float) -> str:
+    """Run a program in an interpreter of its own, which may crash. Return why it failed, or an empty text."""
     import subprocess
 
-    if not sys.executable or getattr(sys, "frozen", False):
-        return
     try:
         result = subprocess.run(  # noqa: S603 - our own interpreter on a constant
-            [sys.executable, "-c", _TRIAL], capture_output=True, check=False, timeout=_TRIAL_SECONDS
+            [sys.executable, "-c", program, *arguments], capture_output=True, check=False, timeout=seconds
         )
-        failure = f"it ended with status {result.returncode}" if result.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
-        failure = str(error)
-    if failure:
-        raise ProviderUnavailable(
-            f"A trial of the bundled model failed: {sentence(failure)}",
-            remedy=f"Configure another embedding provider; {_KEYWORDS_SERVE}.",
-        )
+        return str(error)
+    return f"it ended with status {result.returncode}" if result.returncode else ""
 
 
 def _identity(file: Path) -> list[Any]:
     stat = file.stat()
     return [str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino]
-
-
-def _machine() -> list[str]:
-    return [sys.platform, platform.machine(), platform.release()]
 
 
 def _save_checks(cache_dir: Path, passed: dict[str, Any]) -> None:

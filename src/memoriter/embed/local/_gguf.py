@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.embed._artefact import revision_of, write_whole
 from memoriter.embed._provider import threads_to_use
-from memoriter.embed.bundled._native import processor_flags
+from memoriter.embed.bundled._native import can_try, processor_flags, trial_failure
 from memoriter.embed.local._local import MOST_TOKENS, LocalProvider, LocalReranker, RankingEngine, family_of
 from memoriter.errors import BadScores, BadVector, InputRejected, InputTooLarge, ProviderUnavailable, sentence
 from memoriter.extras import install_command
@@ -180,8 +180,10 @@ def open_gguf_reranker(path: Path, *, cache_dir: Path, clock: Callable[[], float
 
     def load() -> RankingEngine:
         passed = cache_dir / "trials" / revision_of([path], cache_dir)
-        try_model(str(path), pooling="rank", most_tokens=most_tokens, passed=passed)
-        return GgufRanker(LlamaServer(str(path), pooling="rank", most_tokens=most_tokens, threads=threads_to_use(None)))
+        threads = threads_to_use(None)
+        return GgufRanker(
+            _with_xllamacpp(str(path), pooling="rank", most_tokens=most_tokens, threads=threads, passed=passed)
+        )
 
     return LocalReranker(header.name or path.stem, load, clock)
 
@@ -426,7 +428,7 @@ def usable_package() -> Callable[..., LocalEngine]:
     raise ProviderUnavailable(message, remedy=f"Run `{install_command('local')}`.")
 
 
-def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LocalEngine:
+def _with_xllamacpp(path: str, *, pooling: str, most_tokens: int, threads: int, passed: Path) -> LlamaServer:
     try_model(path, pooling=pooling, most_tokens=most_tokens, passed=passed)
     return LlamaServer(path, pooling=pooling, most_tokens=most_tokens, threads=threads)
 
@@ -442,24 +444,17 @@ def try_model(path: str, *, pooling: str, most_tokens: int, passed: Path) -> Non
     A file in the folder `passed` records success for each version of llama.cpp. Raises ProviderUnavailable: the process
     crashed or did not end.
     """
-    import subprocess
     from importlib import metadata
 
     record = passed / metadata.version("xllamacpp")
-    if record.exists() or not sys.executable or getattr(sys, "frozen", False):
+    if record.exists() or not can_try():
         return
     arguments = {"path": path, "pooling": pooling, "most_tokens": most_tokens, "modules": sys.path}
     try:
         # If the process crashes, its temporary files are deleted with the folder.
         with tempfile.TemporaryDirectory(prefix="llama-", ignore_cleanup_errors=True) as folder:
-            result = subprocess.run(  # noqa: S603 - our own interpreter on a constant
-                [sys.executable, "-c", _TRIAL, json.dumps({**arguments, "folder": folder})],
-                capture_output=True,
-                check=False,
-                timeout=_TRIAL_SECONDS,
-            )
-        failure = f"it ended with status {result.returncode}" if result.returncode else ""
-    except (OSError, subprocess.TimeoutExpired) as error:
+            failure = trial_failure(_TRIAL, json.dumps({**arguments, "folder": folder}), seconds=_TRIAL_SECONDS)
+    except OSError as error:
         failure = str(error)
     if failure:
         raise ProviderUnavailable(

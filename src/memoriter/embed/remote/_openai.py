@@ -50,14 +50,9 @@ _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not
 _SETTING_PARAMS = {"model", "dimensions", "encoding_format"}
 
 
-def is_official(settings: RemoteSettings) -> bool:
-    """Return whether the service is OpenAI's own. Others do not accept every parameter."""
-    return embeddings_address(settings.base_url) == _BASE_URL
-
-
 def request_body(texts: Sequence[str], settings: RemoteSettings) -> dict[str, object]:
     """Return the JSON of one request, for this interface and for batches."""
-    official = is_official(settings)
+    official = embeddings_address(settings.base_url) == _BASE_URL  # others do not accept every parameter
     body: dict[str, object] = {
         "model": settings.model,
         "input": list(texts),

@@ -133,9 +133,13 @@ class RemoteProvider:
             ProviderUnavailable: the vendor wants a key and there is none.
         """
         self._vendor = vendor = vendor_of(settings.vendor)
-        self._settings = vendor.resolved(settings)
-        self._model = vendor.model_of(self._settings)
-        self._endpoint = vendor.address(self._settings.base_url)
+        self.settings = vendor.resolved(settings)
+        """With the address, the model and the dimensions filled in."""
+        self._model = vendor.model_of(self.settings)
+        templates = (self._model.query_template, self._model.document_template)
+        around = max(estimate_tokens(template.replace("{text}", "")) for template in templates)
+        self._max_tokens = self._model.max_tokens - around
+        self._endpoint = vendor.address(self.settings.base_url)
         self.service = vendor.display_name(self._endpoint)
         """Who answers, for messages."""
         if vendor.needs_key and not settings.secrets and self._endpoint == vendor.base_url:
@@ -158,11 +162,6 @@ class RemoteProvider:
         self._spec = self._spec_with(self._model.dimensions, settings.background)
 
     @property
-    def settings(self) -> RemoteSettings:
-        """With the address, the model and the dimensions filled in."""
-        return self._settings
-
-    @property
     def spec(self) -> ModelSpec:
         """The model as it is used. Asks the service (see `resolve`) if nothing else knows the dimensions."""
         if self._spec is None:
@@ -178,14 +177,14 @@ class RemoteProvider:
         """
         with _held(self._asking, self._seconds("query"), self.service):
             spec = self._spec
-            background = self._settings.background
+            background = self.settings.background
             if spec is None or background is None:
                 texts = [self.apply_template(text, "document") for text in PROBE]
                 vectors = self._fetched(texts, "document", seconds=self._seconds("document"))
                 background = background_of(vectors)
                 self._spec = spec = self._spec_with(vectors.shape[1], background)
                 assert spec is not None
-                self._settings = replace(self._settings, background=background)
+                self.settings = replace(self.settings, background=background)
             return Resolved(spec.dimensions, background)
 
     def most_bytes(self, texts: int) -> int:
@@ -236,22 +235,16 @@ class RemoteProvider:
             return None
         return ModelSpec(
             provider=self._vendor.name,
-            model=self._settings.model,
+            model=self.settings.model,
             dimensions=dimensions,
             endpoint=self._endpoint,
             query_template=self._model.query_template,
             document_template=self._model.document_template,
             pooling="",
             normaliser=_NORMALISER,
-            max_tokens=self._model.max_tokens - self._overhead,
+            max_tokens=self._max_tokens,
             background=background or self._model.background,
         )
-
-    @property
-    def _overhead(self) -> int:
-        """Tokens of what is put around a text."""
-        templates = (self._model.query_template, self._model.document_template)
-        return max(self.count_tokens(template.replace("{text}", "")) for template in templates)
 
     def outgoing(self, text: str) -> str:
         """Return a text without its secrets, as it may leave this process. The same object if it has none."""
@@ -261,7 +254,7 @@ class RemoteProvider:
 
     def apply_template(self, text: str, role: Role) -> str:
         """Return the text as it is sent: without secrets, cleaned, cut at the limit, in the model's template."""
-        limit = self._model.max_tokens - self._overhead
+        limit = self._max_tokens
         text = self.outgoing(text)
         # No character is more than four tokens here, nor a token more than three characters and the space before them.
         text = sanitize(text[: 8 * limit])
@@ -306,7 +299,7 @@ class RemoteProvider:
 
     def _request(self, texts: Sequence[str], role: Role, seconds: float) -> NDArray[np.float64]:
         """Send one request and return its vectors unchanged."""
-        request = self._vendor.build_request(texts, role, self._settings)
+        request = self._vendor.build_request(texts, role, self.settings)
         dimensions = self._spec.dimensions if self._spec is not None else None
 
         def read(response: Response) -> NDArray[np.float64]:
@@ -318,7 +311,7 @@ class RemoteProvider:
             return self._vendor.parse_response(response.body, len(texts), dimensions, self.service)
 
         def error_of(response: Response) -> EmbeddingError:
-            secrets = self._settings.secrets
+            secrets = self.settings.secrets
             return self._vendor.error_of(response.status, response.headers, response.body, secrets, self.service)
 
         def call() -> NDArray[np.float64]:
@@ -330,7 +323,7 @@ class RemoteProvider:
                 error_of=error_of,
                 tries=tries,
                 most_bytes=self.most_bytes(len(texts)),
-                subject=f" to {self._vendor.name}, {self._settings.model}, {len(texts)} texts, {tokens} tokens",
+                subject=f" to {self._vendor.name}, {self.settings.model}, {len(texts)} texts, {tokens} tokens",
             )
 
         tokens = sum(map(self.count_tokens, texts))
@@ -343,9 +336,9 @@ class RemoteProvider:
         """Return the time limit of a request whose caller waits `left` seconds."""
         near = is_local_network(self._endpoint)
         if role == "query":
-            most = self._settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
+            most = self.settings.query_seconds or (_NEAR_QUERY_SECONDS if near else _QUERY_SECONDS)
         else:
-            most = self._settings.document_seconds or (_NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS)
+            most = self.settings.document_seconds or (_NEAR_DOCUMENT_SECONDS if near else _DOCUMENT_SECONDS)
         return min(most, max(left, _LEAST_SECONDS))
 
 
