@@ -229,21 +229,6 @@ def get_request(url: str, headers: Mapping[str, str]) -> Request:
     return Request(url, headers, method="GET")
 
 
-def upload_request(url: str, headers: Mapping[str, str], lines: Sequence[object], name: str) -> Request:
-    """Return the request `POST /files` with purpose `batch`: a multipart form with one JSON object per line."""
-    content = b"".join(json_body(line) + b"\n" for line in lines)
-    boundary = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
-    form = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
-        f"Content-Type: application/jsonl\r\n\r\n"
-    )
-    body = form.encode() + content + f"\r\n--{boundary}--\r\n".encode()
-    return Request(
-        url, {**headers, "content-type": f"multipart/form-data; boundary={boundary}", "accept": JSON_TYPE}, body
-    )
-
-
 def file_batch_api(
     vendor: Vendor,
     *,
@@ -260,8 +245,18 @@ def file_batch_api(
         return vendor.address(settings.base_url) + path
 
     def upload(items: Items, settings: RemoteSettings, name: str) -> Request:
-        lines = [line(key, text, settings) for key, text in items]
-        return upload_request(url(settings, "/files"), headers_for(settings), lines, name)
+        """Return the request `POST /files` with purpose `batch`: a multipart form with one JSON object per line."""
+        content = b"".join(json_body(line(key, text, settings)) + b"\n" for key, text in items)
+        boundary = f"memoriter-{hashlib.sha256(content).hexdigest()[:32]}"
+        form = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
+            f"Content-Type: application/jsonl\r\n\r\n"
+        )
+        body = form.encode() + content + f"\r\n--{boundary}--\r\n".encode()
+        content_type = f"multipart/form-data; boundary={boundary}"
+        headers = {**headers_for(settings), "content-type": content_type, "accept": JSON_TYPE}
+        return Request(url(settings, "/files"), headers, body)
 
     def create(items: Items, settings: RemoteSettings, name: str, file: str) -> Request:
         del items
