@@ -1,4 +1,4 @@
-"""The bundled model: two engines, one set of vectors."""
+"""The bundled model: two engines, one set of vectors of cleaned texts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import os
 import subprocess
 import sys
 import threading
+import unicodedata
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from packaging.metadata import Metadata
 
 import memoriter
@@ -22,7 +25,7 @@ from graph_script import graph_script
 from memoriter.embed import open_provider, question_centres, spec_of
 from memoriter.embed._artefact import load_or_create, sha256_of
 from memoriter.embed.bundled import _bundled, _graph, _weightfile
-from memoriter.embed.bundled._native import WEIGHTS_SHA256
+from memoriter.embed.bundled._native import MOST_CHARACTERS, WEIGHTS_SHA256, clean
 from memoriter.embed.bundled._weightfile import Tokenizer, codes, open_weights
 from memoriter.errors import ProviderUnavailable
 from memoriter.extras import FRAMEWORKS, PACKAGES
@@ -342,3 +345,42 @@ def test_the_wheel_holds_the_graph_and_its_metadata_is_fit_for_a_registry(tmp_pa
     assert set(checked.provides_extra or ()) == {*PACKAGES, *FRAMEWORKS, "all"}
     assert checked.description_content_type == "text/markdown"
     assert checked.description == (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("", ""),
+        ("plain", "plain"),
+        (" two\n\n  spaces\t", "two spaces"),
+        ("before\0after", "before after"),
+        ("\x01\x1f\x7f", ""),
+        ("zero\u200bwidth\ufeff", "zero width"),
+        ("ＡＢＣ１２３ ﬁne™", "ABC123 fineTM"),
+        ("lone \ud800 half", "lone half"),
+        ("pair \ud83d\ude00", "pair 😀"),
+        ("▁piece", "piece"),
+    ],
+)
+def test_what_the_model_cannot_use_is_gone(text: str, cleaned: str) -> None:
+    assert clean(text) == cleaned
+
+
+def test_decomposed_and_composed_text_are_one() -> None:
+    assert clean(unicodedata.normalize("NFD", "매운 음식, Café")) == clean("매운 음식, Café")
+
+
+@given(st.text(st.characters()))
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(st.text(st.characters()))
+def test_clean_text_can_be_handed_to_c(text: str) -> None:
+    assert b"\0" not in clean(text).encode()
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000_000, "﷽" * 300_000, " " * 1_000_000, "가 " * 300_000])
+def test_a_huge_text_costs_no_more_than_a_large_one(text: str) -> None:
+    assert len(clean(text)) <= MOST_CHARACTERS
+    assert clean(text) == clean(text[: 4 * MOST_CHARACTERS])

@@ -1,28 +1,39 @@
-"""Local models of other builds: one that generates, and llama.cpp by its other package."""
+"""Local models of other builds, how families of models want their texts, and what they are given."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from generator import END, HIDDEN, write_generator
 from hub_server import Hub, serving
 from memoriter.embed import ProviderContext, ProviderSettings, choose, embed_in_batches, open_choice
+from memoriter.embed._provider import extrapolate_tokens
 from memoriter.embed.local import _gguf
 from memoriter.embed.local._gguf import LlamaServer, open_gguf
-from memoriter.embed.local._local import LocalProvider
+from memoriter.embed.local._local import (
+    FAMILIES,
+    PLAIN,
+    Family,
+    LocalProvider,
+    family_of,
+    most_characters,
+    prepare_text,
+)
 from memoriter.errors import ConfigError, InputRejected, ProviderUnavailable
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from memoriter.embed import EmbeddingProvider
 
@@ -267,3 +278,90 @@ def test_in_a_folder_of_a_long_name_a_port_serves(model: Path, tmp_path: Path, m
     assert engine.count("four") == 5
     assert list(deep.iterdir()) == []
     engine.close()
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name", "family"),
+    [
+        ("gemma-embedding", "", "embeddinggemma"),
+        ("gemma3", "embeddinggemma-300m-qat-Q8_0", "embeddinggemma"),
+        ("nomic-bert", "Nomic Embed Text v1.5", "nomic-embed-text"),
+        ("nomic-bert-moe", "", "nomic-embed-text"),
+        ("qwen3", "Qwen3 Embedding 0.6B", "qwen3-embedding"),
+        ("qwen3", "Qwen3-8B", "plain"),
+        ("bert", "multilingual-e5-small", "e5"),
+        ("bert", "multilingual-e5-large-instruct", "e5-instruct"),
+        ("llama", "e5-mistral-7b-instruct", "e5-mistral"),
+        ("bert", "bge-m3-FP16", "bge-m3"),
+        ("bert", "bge-large-zh-v1.5", "bge-zh"),
+        ("bert", "bge-small-en-v1.5-q8_0", "bge-en"),
+        ("bert", "snowflake-arctic-embed-l-v2.0", "arctic-embed-2"),
+        ("bert", "snowflake-arctic-embed-m", "arctic-embed"),
+        ("bert", "mxbai-embed-large-v1", "mxbai-embed"),
+        ("bert", "all-MiniLM-L6-v2", "plain"),
+        ("bert", "", "plain"),
+        ("bert", "we5t bgem", "plain"),
+    ],
+)
+def test_a_model_is_known_by_its_architecture_or_its_name(architecture: str, name: str, family: str) -> None:
+    found = family_of(architecture, name)
+    assert (found.name if found.query != "{text}" or found.pooling != "mean" else "plain") == family
+
+
+def test_the_templates_are_those_of_the_models_authors() -> None:
+    gemma, nomic, qwen = (family_of("", name) for name in ("embeddinggemma", "nomic-embed-text", "qwen3-embedding"))
+    assert gemma.query == "task: search result | query: {text}"
+    assert gemma.document == "title: none | text: {text}"
+    assert (nomic.query, nomic.document) == ("search_query: {text}", "search_document: {text}")
+    assert qwen.query.startswith("Instruct: ")
+    assert qwen.query.endswith("\nQuery:{text}")
+    assert (qwen.document, qwen.pooling) == ("{text}", "last")
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_every_template_has_one_place_for_the_text(family: Family) -> None:
+    assert [template.count("{text}") for template in (family.query, family.document)] == [1, 1]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_the_page_about_services_shows_every_template(family: Family) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "services.md").read_text("utf-8")
+    for template in (family.query, family.document):
+        for line in template.replace("|", "\\|").replace("{text}", "…").splitlines():
+            assert f"`{line}`" in page or line == "…"
+
+
+@given(st.text(), st.text())
+def test_any_name_has_a_family(architecture: str, name: str) -> None:
+    assert family_of(architecture, name) in {*FAMILIES, PLAIN}
+
+
+@pytest.mark.parametrize(
+    ("text", "nfc", "nfkc"),
+    [
+        ("a\0b", "a b", "a b"),
+        ("\ud800x", "\ufffdx", "\ufffdx"),
+        ("cafe\u0301", "café", "café"),
+        ("ＡＢＣ", "ＡＢＣ", "ABC"),
+        ("def f():\n\treturn  1", "def f():\n\treturn  1", "def f(): return 1"),
+    ],
+)
+def test_text_is_normalised_as_the_model_was_trained(text: str, nfc: str, nfkc: str) -> None:
+    assert (prepare_text(text, "NFC", 512), prepare_text(text, "NFKC", 512)) == (nfc, nfkc)
+
+
+@given(st.text(st.characters()), st.sampled_from(["NFC", "NFKC"]))
+def test_any_text_can_be_encoded_and_stays_as_it_is_when_cleaned_again(text: str, form: str) -> None:
+    once = prepare_text(text, form, 512)
+    once.encode()
+    assert "\0" not in once
+    assert prepare_text(once, form, 512) == once
+
+
+def test_a_huge_text_is_looked_at_only_as_far_as_a_model_could_read() -> None:
+    assert len(prepare_text("a" * 10_000_000, "NFC", 100)) == most_characters(100)
+
+
+def test_tokens_beyond_what_is_looked_at_are_counted_at_the_same_rate() -> None:
+    assert extrapolate_tokens(40, "a" * 160, 160) == 40
+    assert extrapolate_tokens(40, "a" * 480, 160) == 120
