@@ -7,7 +7,7 @@ import importlib.util, json, random, sys
 from dataclasses import replace
 from pathlib import Path
 import numpy as np
-from memoriter.embed import _registry
+from memoriter.embed import _choice
 from memoriter.embed.bundled import _bundled, _graph
 
 name, weights, cache, centres = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4])
@@ -32,7 +32,7 @@ print("background", background)
 spec = replace(_bundled.SPEC, revision=f"{name:_<16}", background=background)
 _bundled.SPEC = spec
 _bundled.BundledProvider.spec = spec
-_registry._PROVIDERS["bundled"] = replace(_registry._PROVIDERS["bundled"], spec=spec)
+_choice._SPECS["bundled"] = spec
 loaded = importlib.util.spec_from_file_location("centres", centres)
 module = importlib.util.module_from_spec(loaded)
 loaded.loader.exec_module(module)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["none", "bundled", "fake", "local", "onnx", "remote"]
 _SPECS = {"bundled": _bundled.SPEC, "fake": FakeProvider.spec}
+"""The models of the providers that come with memoriter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,7 @@ def open_provider(name: str, *, cache_dir: Path, threads: int | None = None) -> 
         ConfigError: the provider does not exist.
         ProviderUnavailable: it cannot run here; the message gives the reason, the remedy the next step.
     """
-    spec_of(name)
+    spec_of(name)  # raises ConfigError
     return _bundled.open_bundled(cache_dir, threads) if name == "bundled" else FakeProvider()
 
 
