@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from memoriter.journal import Journal
     from memoriter.layout import Layout
-    from memoriter.workspace._writers import WriterRecords
+    from memoriter.workspace._authors import WriterRecords
     from memoriter.workspace.transcripts import Transcripts
     from memoriter.workspace.writing import Addition, Appended, Compose, Record
     from memoriter.workspace.writing import Entry as NewEntry
@@ -528,7 +528,7 @@ class Workspace:
         Raises PathRefused also if scans and reads leave the note out, and WriteError as `authors` does.
         """
         from memoriter.journal import acting
-        from memoriter.workspace._replaced import with_authors
+        from memoriter.workspace._authors import with_authors
         from memoriter.workspace.untrusted import origin_words
 
         cited = self._readable_path(path).cited
@@ -638,7 +638,7 @@ class Workspace:
         """The record of what came with tokens, or None."""
         if self._writers_file is None:
             return None
-        from memoriter.workspace._writers import WriterRecords
+        from memoriter.workspace._authors import WriterRecords
 
         return WriterRecords(self._writers_file)
 
