@@ -14,6 +14,7 @@ import json
 import os
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -41,8 +42,6 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
-    from types import TracebackType
-    from typing import Self
 
     from memoriter.config import Place
     from memoriter.discovery._announcement import Announcement
@@ -195,12 +194,7 @@ class Channel:
         self._clock = clock
         self._deadline = 0.0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._connection.close()
 
     def set_deadline(self, seconds: float) -> None:
@@ -256,16 +250,9 @@ class Channel:
 
 
 def connect(server: Announcement, folder: Path, clock: Callable[[], float], seconds: float) -> Channel | None:
-    """Connect to a server.
+    """Return a connection to a server; None if there is none, or if another user could have made its socket.
 
-    Args:
-        server: the announcement of the server.
-        folder: the folder of the announcement, which is removed if the server has ended.
-        clock: monotonic seconds.
-        seconds: the time limit.
-
-    Returns:
-        The connection, or None if there is no such server, or if another user could have made its socket.
+    If the server has ended, its announcement in the folder is removed.
     """
     import socket
 
@@ -305,7 +292,7 @@ def delegate(target: TargetMemory, folder: Path, call: Call) -> Reply | None:
         channel = connect(server, folder, target.env.monotonic, call.taken_seconds or TAKEN_SECONDS)
         if channel is None:
             continue
-        with channel:
+        with closing(channel):
             try:
                 ticket = create_ticket(folder)
             except OSError:

@@ -56,35 +56,31 @@ class LiveToken:
     def __init__(self, token: Token) -> None:
         """Start with a token that was just read."""
         self._token = token
-        self._stamp = self._file_stamp()
+        self._stamp = token.file and _stamp_of(token.file)
 
     def __call__(self) -> str:
         """Return the current token. If the file is missing or invalid, the last token stays in force."""
-        stamp = self._file_stamp()
-        if self._token.file is not None and stamp not in {None, self._stamp}:
+        stamp = self._token.file and _stamp_of(self._token.file)
+        if stamp not in {None, self._stamp}:
             self._stamp = stamp
             with suppress(ConfigError, OSError):
                 self._token = replace(self._token, value=self._token.read())
         return self._token.value
 
-    def _file_stamp(self) -> tuple[int, ...] | None:
-        """Return values that change whenever the file changes, or None if there is no file."""
-        if self._token.file is None:
-            return None
-        try:
-            status = self._token.file.stat()
-        except OSError:
-            return None
-        return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+
+def _stamp_of(file: Path) -> tuple[int, ...] | None:
+    """Return values that change whenever a file changes, or None if there is no file."""
+    try:
+        status = os.stat(file)  # noqa: PTH116 - half the time
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
 
 
 def token_for(home: Path, environ: Mapping[str, str], file: Path | None = None) -> Token:
     """Return the token of this user's servers; the token in the home is created on first use.
 
-    Args:
-        home: memoriter's own folder.
-        environ: the environment, in which `MEMORITER_TOKEN` takes precedence over the file in the home.
-        file: a file to read instead of both; it is never written.
+    `MEMORITER_TOKEN` takes precedence over the file in the home. A `file` is read instead of both, and never written.
 
     Raises:
         ConfigError: the token cannot be read or stored, other users can read it, or it is not a valid token.
@@ -395,7 +391,7 @@ class LiveTokens:
         self._clock = clock
         self._uses: dict[str, float] = {}
         """The last use of each token that was stored."""
-        self._stamp = self._file_stamp()
+        self._stamp = _stamp_of(self._file.path)
         self._tokens = self._file.tokens()
 
     def find(self, value: str) -> ScopedToken | None:
@@ -407,7 +403,7 @@ class LiveTokens:
 
         The time does not depend on which of them the hash resembles.
         """
-        stamp = self._file_stamp()
+        stamp = _stamp_of(self._file.path)
         if stamp != self._stamp:
             self._stamp = stamp
             try:
@@ -426,13 +422,6 @@ class LiveTokens:
             with suppress(OSError):  # a request is answered although its time cannot be stored
                 self._file.note_use(digest, now, [each.digest for each in self._tokens])
         return found
-
-    def _file_stamp(self) -> tuple[int, ...] | None:
-        try:
-            status = os.stat(self._file.path)  # noqa: PTH116 - half the time
-        except OSError:
-            return None
-        return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
 
 
 def digest_of(value: str) -> str:

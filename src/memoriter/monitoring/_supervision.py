@@ -20,7 +20,7 @@ from memoriter.access import caller_of, known_caller, problem_response
 from memoriter.startup import StartedPart, part_json, part_names, try_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -82,11 +82,6 @@ class Readiness:
             self._trial = None
 
 
-def broken_parts(parts: Collection[StartedPart], excluded: Collection[str]) -> list[StartedPart]:
-    """Return the parts that do not work, without those that do not count."""
-    return [part for part in parts if not part.works and part.name not in excluded]
-
-
 def with_monitoring(more: Callable[[Run], Routes], metrics: ServerMetrics) -> Callable[[Run], Routes]:
     """Return a function that adds the routes for supervisors to those that `more` returns."""
 
@@ -112,7 +107,7 @@ def _monitoring_routes(run: Run, metrics: ServerMetrics) -> Routes:
             message = f"There is no part {min(unknown)!r}."
             return problem_response(400, "usage", message, f"The parts are: {', '.join(names)}.")
         parts = await readiness.parts()
-        broken = broken_parts(parts, excluded)
+        broken = [part for part in parts if not part.works and part.name not in excluded]
         answer: dict[str, Any] = {"ready": not broken}
         if broken:
             answer["code"] = broken[0].code

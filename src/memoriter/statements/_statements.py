@@ -24,7 +24,7 @@ from memoriter.values import dataclass
 from memoriter.workspace import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from memoriter.types import Category
 
@@ -191,15 +191,9 @@ def _runs(text: str, kept: list[_Judged]) -> Iterator[list[_Judged]]:
 def _statement(text: str, run: list[_Judged]) -> Statement:
     start = run[0].sentence.start
     end = run[-1].sentence.end
-    category = _first_category({each.category for each in run})
+    kinds = {each.category for each in run}
+    category = next((category for category, _ in _SCORES if category in kinds), "fact")
     return Statement(text[start:end], start, end, category, max(each.score for each in run))
-
-
-def _first_category(found: Container[str]) -> Category:
-    for category, _ in _SCORES:
-        if category in found:
-            return category
-    return "fact"
 
 
 def _sentences(text: str) -> Iterator[_Sentence]:

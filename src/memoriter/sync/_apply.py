@@ -62,22 +62,17 @@ class Sync:
     def run(self, provider: Callable[[], EmbeddingProvider] | None, task: Task | None = None) -> SyncReport:
         """Index what changed, then compute missing vectors, until the deadlines.
 
-        Args:
-            provider: opens the provider, if something must be embedded; None indexes text only.
-            task: what to do; None indexes everything that is new.
-
-        Raises:
-            IndexBusy: another process is indexing, or computes vectors.
+        `provider` opens the provider, if something must be embedded; None indexes text only. Raises IndexBusy if
+        another process is indexing, or computes vectors.
         """
         task = task or Task()
         report = self.read(task)
         return report if provider is None else self.embed(provider, report, task)
 
     def read(self, task: Task) -> SyncReport:
-        """Index the text of what changed. No provider is used, so its failure cannot keep a note from being found.
+        """Index the text of what changed. Raises IndexBusy.
 
-        Raises:
-            IndexBusy: another process is indexing.
+        No provider is used, so its failure cannot keep a note from being found.
         """
         watch = Stopwatch(self.monotonic)
         with self.index.lease(wait=task.wait):
@@ -319,13 +314,8 @@ def fill(
 ) -> Iterator[Step]:
     """Store missing vectors: those that other memories have, and computed ones. Yield what each step did.
 
-    Args:
-        index: the store.
-        provider: computes the vectors.
-        batches: the batch interface of a service, if it is used.
-        deadline: no step begins after it.
-        first: chunk ids that come first, the most important one first.
-        shared: whether vectors of other memories are used; False computes all.
+    No step begins after the deadline. The chunks with the ids `first` come first, the most important one first. Unless
+    `shared`, all vectors are computed.
     """
     if batches is None:
         yield from _fill_now(index, provider, deadline, first, shared=shared)

@@ -73,9 +73,7 @@ class Segment:
 def at_lines(chunk: Chunk, lines: Sequence[int]) -> Chunk:
     """Return the chunk with the line numbers of the file that its lines come from.
 
-    Args:
-        chunk: the chunk.
-        lines: the line in the file of each line of the text. A line beyond them keeps its number.
+    `lines` has the line in the file of each line of the text. A line beyond them keeps its number.
     """
 
     def line(number: int) -> int:

@@ -81,12 +81,9 @@ class Schedule:
         return self._scanned_once and self._running is None and not self._groups and not self._failures
 
     def changed(self, paths: Iterable[str], now: float, *, debounce: float | None = None) -> None:
-        """Add changed paths.
+        """Add changed paths, which are indexed after `debounce` seconds without an event; None uses the default.
 
-        Args:
-            paths: the paths; `EVERYTHING` among them means that any file may have changed.
-            now: the time.
-            debounce: seconds without an event before they are indexed; None uses the default.
+        `EVERYTHING` among them means that any file may have changed.
         """
         interval = self._debounce if debounce is None else debounce
         for path in paths:

@@ -79,17 +79,9 @@ class WriterRecords:
         self._read: tuple[tuple[int, int], Rows] | None = None
 
     def authors(self, path: str, lines: Sequence[str], marked: Sequence[str]) -> list[str]:
-        """Return the author of each line of a note; empty: the owner.
+        """Return the author of each line of a note; empty: the owner. Raises WriteError.
 
-        The record counts where it has a line, whatever its mark says now.
-
-        Args:
-            path: the note, as cited.
-            lines: all of its lines.
-            marked: what their marks say.
-
-        Raises:
-            WriteError: the record is damaged.
+        The record counts where it has a line, whatever its mark says now; `marked` is what the marks say.
         """
         recorded = self._rows().get(path)
         if recorded is None:
@@ -275,11 +267,7 @@ class _Part:
 def with_authors(before: str, after: str, origin: str, day: str) -> tuple[str, list[str]]:
     """Return a new text of a note with the marks of all authors but the owner.
 
-    Args:
-        before: the present text, whose marks are right.
-        after: the new text.
-        origin: who sent it, such as `build via HTTP`.
-        day: date as `YYYY-MM-DD`.
+    The marks of `before` are right. `origin` sent `after`, such as `build via HTTP`, on a `day` as `YYYY-MM-DD`.
 
     Returns:
         The new text, and the lines in it that are new or changed. Its marks are those of `before`, and one for each

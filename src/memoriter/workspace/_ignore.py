@@ -161,14 +161,10 @@ def spread_braces(pattern: str) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=2_048)
 def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
-    """Compile one pattern of `.gitignore`, without its `!` and its final `/`.
+    """Return a regular expression for `fullmatch` with a path, or None if no path can match the pattern.
 
-    Args:
-        pattern: a pattern with git's meaning. Without a slash it names a file in any folder; with one it is a path
-            relative to the folder of the ignore file.
-
-    Returns:
-        A regular expression for `fullmatch` with a path, or `None` if no path can match the pattern.
+    It is a pattern of `.gitignore` without its `!` and its final `/`. Without a slash it names a file in any folder;
+    with one it is a path relative to the folder of the ignore file.
     """
     anchored = "/" in pattern
     parts = pattern.removeprefix("/").split("/")
@@ -310,9 +306,6 @@ def original_beside(file: str) -> str | None:
 
     `Plan 2.md` may be a note of its own. It is a copy if the note has half of its lines, not counting headings. Whoever
     writes on in `Plan - Copy.md` has made it a note of its own.
-
-    Args:
-        file: path on disk.
     """
     match = COPY_NAME.fullmatch(os.path.basename(file))
     if match is None:
@@ -517,9 +510,7 @@ class Rules:
 def ignoring_line(root: str, names: Sequence[str]) -> tuple[str, int, str] | None:
     """Return the ignore file, the number and the text of the line that excludes a path; None if no pattern does.
 
-    Args:
-        root: the first folder with an ignore file that counts.
-        names: the names from `root` to the file.
+    The names lead to the file from `root`, the first folder with an ignore file that counts.
     """
     for depth in range(1, len(names) + 1):
         for above in reversed(range(depth)):

@@ -447,13 +447,9 @@ class Note:
 
 
 def read_note(path: str, text: str, *, tokens: int = 400, overlap: int = 80) -> Note:
-    """Split a note.
+    """Split a note; `tokens` and `overlap` are those of `chunk_markdown`.
 
-    Args:
-        path: its path as cited. The file name is the title if neither front matter nor a heading has one.
-        text: the note.
-        tokens: limit of a chunk, as in `chunk_markdown`.
-        overlap: tokens that pieces of a cut block share.
+    The file name in the cited path is the title if neither front matter nor a heading has one.
     """
     front = read_front_matter(text) or FrontMatter()
     body = ["" if at in front.lines else line for at, line in enumerate(text.split("\n"))]

@@ -73,11 +73,7 @@ def versions_diagnostics(skipped: Iterable[Skipped], root: Path) -> tuple[Diagno
 def join_versions(workspace: Workspace, skipped: Iterable[Skipped]) -> list[Diagnostic]:
     """Join the copies of days' notes that lose nothing by it, and return a receipt for each.
 
-    What cannot be written stays as it is.
-
-    Args:
-        workspace: the notes.
-        skipped: what its scan has left out.
+    What cannot be written stays as it is. `skipped` is what a scan of the workspace has left out.
     """
     receipts = list[Diagnostic]()
     for version in second_versions(skipped, workspace.root):

@@ -95,8 +95,6 @@ def without_harness(text: str) -> str:
 
 Fields = dict[str, Any]
 Speaker = Literal["user", "assistant"]
-SPEAKERS: dict[Speaker, str] = {"user": "User", "assistant": "Assistant"}
-
 _SPEAKERS: dict[str, Speaker] = {"user": "user", "assistant": "assistant"}
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 _SYNTHETIC_MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
@@ -158,7 +156,7 @@ class ParsedLine:
     @property
     def rendered(self) -> str:
         """The message as `User: …` or `Assistant: …`; empty if the line has no message."""
-        return f"{SPEAKERS[self.speaker]}: {self.text}" if self.speaker and self.text else ""
+        return f"{self.speaker.capitalize()}: {self.text}" if self.speaker and self.text else ""
 
 
 NOT_A_TRANSCRIPT_LINE = ParsedLine(known=False)
@@ -283,14 +281,7 @@ class RawLine:
 
 
 def lines_from(file: BinaryIO, offset: int, lines_before: int, size: int) -> Iterator[RawLine]:
-    """Yield the lines of a file from an offset on.
-
-    Args:
-        file: a file that is open for reading.
-        offset: start of a line, in bytes.
-        lines_before: number of lines before the offset.
-        size: number of bytes of the file to read; bytes that are written later are ignored.
-    """
+    """Yield the lines of a file from an offset in bytes on; what is written later than its `size` is ignored."""
     file.seek(offset)
     number = lines_before
     while offset < size:
@@ -314,25 +305,6 @@ def _line_end(file: BinaryIO, offset: int, size: int) -> tuple[int, bool]:
         if block.endswith(b"\n"):
             return offset, True
     return offset, False
-
-
-def newlines_between(file: BinaryIO, start: int, end: int) -> int:
-    """Count the lines that end between two offsets."""
-    file.seek(start)
-    count = 0
-    while start < end and (block := file.read(min(_BLOCK, end - start))):
-        count += block.count(b"\n")
-        start += len(block)
-    return count
-
-
-def mark_of(file: BinaryIO, read: int) -> str:
-    """Return a hash that identifies the first `read` bytes, from their first 1,024 and last 4,096 bytes."""
-    file.seek(0)
-    digest = hashlib.sha256(file.read(min(_HEAD, read)))
-    file.seek(max(0, read - _TAIL))
-    digest.update(file.read(min(_TAIL, read)))
-    return digest.hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,13 +331,8 @@ class OpenTranscript:
     def lines(self, offset: int = 0, before: int = 0, *, first: int = 1) -> Iterator[TranscriptLine]:
         """Yield each complete line, but not a last line that is still being written.
 
-        Args:
-            offset: start of a line, in bytes.
-            before: number of lines before the offset.
-            first: number of the first line to yield.
-
-        Raises:
-            PathRefused: the rest of the file cannot be read.
+        Reading starts at `offset`, the start of a line in bytes with so many lines `before` it; lines before the number
+        `first` are left out. Raises PathRefused if the rest of the file cannot be read.
         """
         lines = lines_from(self.file, offset, before, self.source.size)
         while True:
@@ -383,17 +350,25 @@ class OpenTranscript:
 
     def newlines(self, start: int) -> int:
         """Count the lines that end after an offset; raise PathRefused if the file cannot be read."""
+        count = 0
         with self._reading():
-            return newlines_between(self.file, start, self.source.size)
+            self.file.seek(start)
+            while start < self.source.size and (block := self.file.read(min(_BLOCK, self.source.size - start))):
+                count += block.count(b"\n")
+                start += len(block)
+        return count
 
     def mark(self, read: int) -> str:
-        """Return a hash of the beginning and end of the first `read` bytes that identifies them.
+        """Return a hash that identifies the first `read` bytes, from their first 1,024 and last 4,096 bytes.
 
-        Raises:
-            PathRefused: the file cannot be read.
+        Raises PathRefused if the file cannot be read.
         """
         with self._reading():
-            return mark_of(self.file, read)
+            self.file.seek(0)
+            digest = hashlib.sha256(self.file.read(min(_HEAD, read)))
+            self.file.seek(max(0, read - _TAIL))
+            digest.update(self.file.read(min(_TAIL, read)))
+        return digest.hexdigest()[:32]
 
     @contextmanager
     def _reading(self) -> Generator[None]:
