@@ -309,8 +309,8 @@ def fill(
     batches: BatchQueue | None,
     *,
     deadline: Deadline | None,
-    first: Collection[int] = (),
-    shared: bool = True,
+    first: Collection[int],
+    shared: bool,
 ) -> Iterator[Step]:
     """Store missing vectors: those that other memories have, and computed ones. Yield what each step did.
 

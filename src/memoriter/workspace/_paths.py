@@ -228,8 +228,8 @@ class ReadablePath:
 def list_areas(
     root: str,
     extra_paths: Sequence[ExtraPath],
-    layout: Layout = "openclaw",
-    suffixes: tuple[str, ...] = (SUFFIX,),
+    layout: Layout,
+    suffixes: tuple[str, ...],
 ) -> tuple[Area, ...]:
     """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name, suffixes=suffixes) for name in (*LONG_TERM, FOLDER)]
