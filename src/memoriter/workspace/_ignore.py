@@ -172,7 +172,7 @@ def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
         parts = ["**", *parts]
     try:
         return re.compile(_path_regex(parts), re.DOTALL)
-    except (ValueError, re.error):
+    except (KeyError, ValueError, re.error):  # an unknown class, another fault, or a range that goes backwards
         return None
 
 
@@ -230,7 +230,7 @@ def _name_regex(part: str) -> str:
 
 
 def _class_regex(part: str, at: int) -> tuple[str, int]:
-    """Return the expression for a bracket that opens before `at`, and where it ends; raise ValueError if invalid."""
+    """Return the expression for a bracket that opens before `at`, and its end. Raises ValueError and KeyError."""
     negated = part[at : at + 1] in {"!", "^"}
     at += negated
     members: list[str] = []
@@ -240,13 +240,13 @@ def _class_regex(part: str, at: int) -> tuple[str, int]:
             raise ValueError("a bracket is not closed")
         first = False
         if part.startswith("[:", at) and (end := part.find(":]", at, at + 12)) > 0:
-            members.append(_CLASSES[part[at + 2 : end]] if part[at + 2 : end] in _CLASSES else _reject_range(part))
+            members.append(_CLASSES[part[at + 2 : end]])
             at = end + 2
             continue
         low, at = _read_member(part, at)
         if part[at : at + 1] == "-" and part[at + 1 : at + 2] not in {"]", ""}:
             high, at = _read_member(part, at + 1)
-            members.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else _reject_range(part))
+            members.append(f"{re.escape(low)}-{re.escape(high)}")
         else:
             members.append(re.escape(low))
     return f"(?!/)[{'^' if negated else ''}{''.join(members)}]", at + 1
@@ -257,10 +257,6 @@ def _read_member(part: str, at: int) -> tuple[str, int]:
     if at >= len(part):
         raise ValueError("a bracket is not closed")
     return part[at], at + 1
-
-
-def _reject_range(part: str) -> str:
-    raise ValueError(f"{part!r} has a range that git does not know")
 
 
 def in_ignored_folder(path: str) -> bool:
