@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.workspace import authors_of, blocks_with, marked, standing_of, without_mark
+from memoriter.workspace._authors import with_authors
 from memoriter.workspace._forget import remove_passages
-from memoriter.workspace._replaced import with_authors
 from memoriter.workspace.untrusted import disarmed
 
 DAY = "2026-11-26"

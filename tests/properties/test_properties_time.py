@@ -53,7 +53,7 @@ from memoriter.workspace import (
     read_note,
     without_injected,
 )
-from memoriter.workspace._replaced import with_authors
+from memoriter.workspace._authors import with_authors
 from memoriter.workspace.chunking import plain_title, scan_blocks, scan_closed_blocks
 from memoriter.workspace.transcripts._messages import message_text, parse_object, without_harness
 from memoriter.workspace.untrusted import authors_of, origin_edges

@@ -25,7 +25,7 @@ LIMIT = 150.0
 """Seconds that anything may take on a busy machine."""
 NOT_BY_ITSELF = """
 sys.modules["memoriter.app"] = None
-import memoriter.discovery._channel as handover
+import memoriter.discovery._delegation as handover
 handover.TAKEN_SECONDS = 60.0
 """
 """Python before the program: no command can open a memory without that module, and it waits for a busy server."""

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from memoriter.errors import PathRefused
 from memoriter.workspace import TranscriptFolder, Transcripts, Workspace, injected, transcripts_of
 from memoriter.workspace._paths import project_name
-from memoriter.workspace.transcripts._messages import parse_line, parse_object
-from memoriter.workspace.transcripts._open_transcript import LONGEST_LINE
+from memoriter.workspace.transcripts._messages import LONGEST_LINE, parse_line, parse_object
 from odd_files import KINDS, longer_than_memory, posix_only
 from transcript_lines import NOON, claude_code, codex, codex_meta, openclaw
 

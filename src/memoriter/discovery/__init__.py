@@ -11,17 +11,15 @@ from memoriter.discovery._announcement import (
     redeem_ticket,
     unregister,
 )
-from memoriter.discovery._channel import (
+from memoriter.discovery._delegation import (
     REASONS,
     TICKET,
     WORK_PATHS,
     Call,
     Reply,
     Unanswered,
-    delegate,
-)
-from memoriter.discovery._target import (
     conditions_digest,
+    delegate,
     resolve_target,
     settings_digest,
     uses_openclaw,
@@ -29,18 +27,21 @@ from memoriter.discovery._target import (
 from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from memoriter.discovery._scoped_tokens import (
+    from memoriter.discovery._socket import open_socket
+    from memoriter.discovery._tokens import (
         BURST_SECONDS,
         SCOPES,
         Limits,
+        LiveToken,
         LiveTokens,
         Scope,
         ScopedToken,
+        Token,
         TokenFile,
         digest_of,
+        renewed_token,
+        token_for,
     )
-    from memoriter.discovery._socket import open_socket
-    from memoriter.discovery._token import LiveToken, Token, renewed_token, token_for
 
 __all__ = [
     "BURST_SECONDS",
@@ -82,7 +83,9 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_socket": "open_socket",
-        "_token": "LiveToken Token renewed_token token_for",
-        "_scoped_tokens": "BURST_SECONDS SCOPES Limits LiveTokens Scope ScopedToken TokenFile digest_of",
+        "_tokens": (
+            "BURST_SECONDS SCOPES Limits LiveToken LiveTokens Scope ScopedToken Token TokenFile digest_of "
+            "renewed_token token_for"
+        ),
     },
 )

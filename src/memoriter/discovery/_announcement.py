@@ -15,6 +15,7 @@ import stat
 import sys
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoriter.permissions import HAS_MODES, OTHERS, make_private_folder, write_new
@@ -23,7 +24,6 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 ENDING = ".json"
 _TICKET_ENDING = ".ticket"
@@ -143,12 +143,12 @@ def unregister(folder: Path, server: Announcement) -> None:
 
 def remove_socket(path: str) -> None:
     """Remove the file of a socket, and the folder that was made for it."""
-    folder = os.path.dirname(path)  # noqa: PTH120 - pathlib is not imported otherwise
+    file = Path(path)
     with suppress(OSError, ValueError):
-        if stat.S_ISSOCK(os.lstat(path).st_mode):
-            os.unlink(path)  # noqa: PTH108
-        if os.path.basename(folder).startswith(FOLDER_PREFIX):  # noqa: PTH119
-            os.rmdir(folder)  # noqa: PTH106
+        if stat.S_ISSOCK(file.lstat().st_mode):
+            file.unlink()
+        if file.parent.name.startswith(FOLDER_PREFIX):
+            file.parent.rmdir()
 
 
 def _read_announcement(file: Path) -> Announcement | None:

@@ -1,7 +1,8 @@
 """Find the author's own words in a message, by its structure alone, in whatever language it is.
 
 Memory, quoted lines, code, tables, markup, lists, logs, and what comes after a separating line are not the author's.
-Nor are quotations, links, and blocks of lines that look pasted. Each line is read once.
+Nor are quotations, links, and blocks of lines that look pasted. Each line is read once. `Recalled` recognizes text from
+memory in the messages after it, so that it is not captured again.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memoriter.statements._cues import cues, own_words
-from memoriter.statements._recalled import LISTED
+from memoriter.values import dataclass
 from memoriter.workspace import without_injected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _LINE_FEEDS = dict.fromkeys(map(ord, "\r\v\f\x85\u2028\u2029"), "\n")
 """Other ends of lines, as line feeds."""
@@ -252,3 +253,41 @@ def _is_name(quoted: str) -> bool:
     """Return whether quoted words are a name or a title, rather than what somebody said of themselves."""
     width = len(quoted) + sum(unicodedata.east_asian_width(character) in "WF" for character in quoted)
     return width <= WIDEST_NAME and not _SENTENCE_INSIDE.search(quoted) and not own_words().search(quoted.lower())
+
+
+LISTED = re.compile(r"(?m)^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]*\\?\[(?:preference|fact|decision|entity|other)\\?\].*$")
+"""A memory as the block before a turn lists it: `1. [preference] I prefer tea.`"""
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*|\n")
+_WORDS = re.compile(r"\w+")
+_ENTITY = re.compile(r"&(?:amp;)*(?:lt|gt|quot|amp|#39);")
+SHORTEST = 6
+"""Letters and digits; a shorter sentence is too common to come from memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The sentences that a memory put into a conversation, as words alone."""
+
+    sentences: frozenset[str]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Recalled:
+        """Return the sentences in the injected blocks, and in the listed memories, of some messages."""
+        found: set[str] = set()
+        for text in texts:
+            kept = LISTED.sub("\n", without_injected(text))
+            if kept != text:
+                found |= set(_sentences(text)) - set(_sentences(kept))
+        return cls(frozenset(found))
+
+    def covers(self, text: str) -> bool:
+        """Return whether all sentences of a text were recalled before."""
+        own = list(_sentences(text))
+        return bool(own) and all(each in self.sentences for each in own)
+
+
+def _sentences(text: str) -> Iterable[str]:
+    plain = _ENTITY.sub(" ", text)
+    plain = re.sub(r"(?m)^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]*\\?\[\w+\\?\][ \t]*", "", plain)
+    words = (" ".join(_WORDS.findall(sentence.casefold())) for sentence in _SENTENCE.split(plain))
+    return [each for each in words if len(each) >= SHORTEST]

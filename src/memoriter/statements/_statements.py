@@ -3,6 +3,10 @@
 The rules favour precision. A sentence must state something about its author in their own message, outside of what they
 quote, report or paste; and the message must not be code, a supposition, a text to correct, or something that its author
 does not want to be remembered. What the author tells their agent to do is theirs, too.
+
+The `classic_` rules are those of OpenClaw 2026.2.26: which messages are stored, and in which category. They are exact,
+including what they miss: only English and Czech words trigger them. Lengths are in UTF-16 units, and letters match only
+those that JavaScript's regular expressions match.
 """
 
 from __future__ import annotations
@@ -14,23 +18,43 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memoriter.agent import looks_like_injection
-from memoriter.statements._classic import (
-    LEAST_CHARACTERS,
-    MOST_CHARACTERS,
-    has_many_emoji,
-    has_phrase,
-    is_markup,
-    utf16_length,
-)
 from memoriter.statements._cues import CONTACT, Cue, cues, own_words
 from memoriter.statements._own import FOREIGN, NAME, own_text
 from memoriter.values import dataclass
 from memoriter.workspace import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from memoriter.types import Category
+
+LEAST_CHARACTERS = 10
+MOST_CHARACTERS = 500
+"""Default of `captureMaxChars`."""
+MOST_EMOJI = 3
+_EMOJI = re.compile("[\U0001f300-\U0001f9ff]")
+
+
+def is_markup(text: str) -> bool:
+    """Return whether a message is markup of a program or a model's answer, rather than a person's words."""
+    return (text.startswith("<") and "</" in text) or ("**" in text and "\n-" in text)
+
+
+def has_many_emoji(text: str) -> bool:
+    """Return whether a message has more emoji than people write into a statement."""
+    return len(_EMOJI.findall(text)) > MOST_EMOJI
+
+
+def utf16_length(text: str) -> int:
+    """Return the length of a text in UTF-16 units."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def has_phrase(text: str, phrases: Iterable[str]) -> bool:
+    """Return whether a text contains one of the owner's phrases, without regard to case."""
+    folded = text.casefold()
+    return any(phrase.strip() and phrase.strip().casefold() in folded for phrase in phrases)
+
 
 LONGEST_MESSAGE = 32_000
 """Characters of a message, with what it quotes and what memory put into it. A longer one is not read at all."""
@@ -167,15 +191,9 @@ def _runs(text: str, kept: list[_Judged]) -> Iterator[list[_Judged]]:
 def _statement(text: str, run: list[_Judged]) -> Statement:
     start = run[0].sentence.start
     end = run[-1].sentence.end
-    category = _first_category({each.category for each in run})
+    kinds = {each.category for each in run}
+    category = next((category for category, _ in _SCORES if category in kinds), "fact")
     return Statement(text[start:end], start, end, category, max(each.score for each in run))
-
-
-def _first_category(found: Container[str]) -> Category:
-    for category, _ in _SCORES:
-        if category in found:
-            return category
-    return "fact"
 
 
 def _sentences(text: str) -> Iterator[_Sentence]:
@@ -301,3 +319,47 @@ def _width(text: str) -> int:
 def _has_code(text: str) -> bool:
     """Return whether a line of a text is one of a program."""
     return any(_CODE.search(line[:LONGEST_CODE]) for line in text.split("\n") if line.strip())
+
+
+_ASCII_WORD = "[A-Za-z0-9_]"
+_SPACE = r"[\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
+_NAME = r"[A-Za-z0-9_.\-]+"
+_TRIGGERS = re.compile(
+    rf"""(?ix)
+      zapamatuj\ si | pamatuj | remember
+    | preferuji | radši | nechci | prefer
+    | rozhodli\ jsme | budeme\ používat
+    | \+[0-9]{{10,}}
+    | (?<![A-Za-z0-9_.\-]){_NAME}+@{_NAME}\.{_ASCII_WORD}+
+    | můj{_SPACE}+{_ASCII_WORD}+{_SPACE}+je | je{_SPACE}+můj
+    | my{_SPACE}+{_ASCII_WORD}+{_SPACE}+is | is{_SPACE}+my
+    | i\ (?:like|prefer|hate|love|want|need)
+    | always | never | important
+    """
+)
+_CATEGORIES: tuple[tuple[Category, re.Pattern[str]], ...] = (
+    ("preference", re.compile(r"prefer|radši|like|love|hate|want")),
+    ("decision", re.compile(r"rozhodli|decided|will use|budeme")),
+    ("entity", re.compile(rf"\+[0-9]{{10,}}|@{_NAME}\.{_ASCII_WORD}+|is called|jmenuje se")),
+    ("fact", re.compile(r"is|are|has|have|je|má|jsou")),
+)
+_OTHER_LETTERS = {ord(letter): "\0" for letter in "ſıİ\u212a"}
+"""Letters that match `s`, `i` and `k` without case in Python, and do not in JavaScript."""
+
+
+def classic_capture(text: str, *, most: int = MOST_CHARACTERS, phrases: Iterable[str] = ()) -> bool:
+    """Return whether OpenClaw would store a message of at most `most` UTF-16 units. Phrases are further triggers."""
+    if not LEAST_CHARACTERS <= utf16_length(text) <= most:
+        return False
+    if "<relevant-memories>" in text or is_markup(text) or has_many_emoji(text) or looks_like_injection(text):
+        return False
+    return _TRIGGERS.search(text.translate(_OTHER_LETTERS)) is not None or has_phrase(text, phrases)
+
+
+def classic_category(text: str) -> Category:
+    """Return the category that OpenClaw gives to a message."""
+    lower = text.lower()
+    for category, pattern in _CATEGORIES:
+        if pattern.search(lower):
+            return category
+    return "other"

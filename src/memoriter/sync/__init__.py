@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING
 
 from memoriter.lazy import lazy_names
 from memoriter.sync._analyze import ChunkingSettings, analyze_file, chunks_of, entry_of, note_of, texts_of
-from memoriter.sync._apply import CUTTING, Sync, background_of, learn_background
+from memoriter.sync._apply import (
+    BATCH_TOKENS,
+    CUTTING,
+    STORING_SECONDS,
+    WORTH_A_BATCH,
+    Sync,
+    background_of,
+    learn_background,
+)
 from memoriter.sync._changes import (
     UNSURE,
     ChangeSet,
@@ -18,7 +26,6 @@ from memoriter.sync._changes import (
     make_plan,
     may_change_unseen,
 )
-from memoriter.sync._fill import BATCH_TOKENS, STORING_SECONDS, WORTH_A_BATCH
 from memoriter.sync._read import (
     LEFT_OUT,
     MARKS,

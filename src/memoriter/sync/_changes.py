@@ -69,20 +69,14 @@ def may_change_unseen(inode_changed_ns: int, now: float) -> bool:
     return abs(now - inode_changed_ns / 1e9) < step
 
 
-def _always(source: Source, indexed: IndexedFile) -> bool:
-    del source, indexed
-    return True
-
-
 def make_plan(
-    sources: Iterable[Source], known: Mapping[str, IndexedFile], due: Callable[[Source, IndexedFile], bool] = _always
+    sources: Iterable[Source],
+    known: Mapping[str, IndexedFile],
+    due: Callable[[Source, IndexedFile], bool] = lambda _source, _indexed: True,
 ) -> Plan:
-    """Compare a scan with the index. A cheap stat finds candidates, and the checksum decides later.
+    """Compare a scan with the files in the index. A cheap stat finds candidates, and the checksum decides later.
 
-    Args:
-        sources: the files that exist.
-        known: the files in the index, by path.
-        due: returns whether a changed file is to be indexed now; otherwise a later scan indexes it.
+    A changed file that is not `due` now is left to a later scan.
     """
     sources_by_path = {source.path: source for source in sources}
     added = [source for path, source in sources_by_path.items() if path not in known]
@@ -146,15 +140,8 @@ def changes_for(
 ) -> ChangeSet:
     """Compare the files of a job with the index.
 
-    Args:
-        job: the paths, cited or absolute, or all files.
-        workspace: the notes.
-        index: the index of them.
-        young: a note of unknown history that was changed between these times (seconds since 1970) is left for later.
-        due: returns whether a changed file is to be indexed now.
-
-    Raises:
-        WorkspaceNotFound: the workspace does not exist at the moment.
+    A note of unknown history that was changed between the times `young`, in seconds since 1970, is left for later.
+    Raises WorkspaceNotFound if the workspace does not exist at the moment.
     """
     version = index.version()
     sources_by_path = dict(filter(None, map(workspace.find, job.paths)))
@@ -167,12 +154,9 @@ def changes_for(
         folders = scan.folders
         sources: list[Source] = []
         for source in scan.sources:
-            recent = (
-                source.kind == "memory"
-                and young[0] < source.mtime_ns / 1e9 <= young[1]
-                and source.path not in sources_by_path
-            )
-            if recent and not _same(source, indexed.get(source.path)):
+            recent = source.kind == "memory" and young[0] < source.mtime_ns / 1e9 <= young[1]
+            known = indexed.get(source.path)
+            if recent and source.path not in sources_by_path and not (known and same_stat(source, known)):
                 recheck.add(source.path)
             else:
                 sources.append(source)
@@ -193,10 +177,6 @@ def changes_for(
         recheck=frozenset(recheck),
         folders=folders,
     )
-
-
-def _same(source: Source, indexed: IndexedFile | None) -> bool:
-    return indexed is not None and same_stat(source, indexed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
@@ -103,7 +102,7 @@ def read(
     task: Task,
     progress: Callable[[Progress], None],
     watch: Stopwatch,
-    wall: Callable[[], float] = lambda: inf,
+    wall: Callable[[], float],
 ) -> SyncReport:
     """Update keyword search to the current files, as far as `task.read_by` allows, and return the report."""
     assert changes.plan is not None, "`changes_of` scans where there is no plan"
@@ -184,9 +183,16 @@ def _index_file(
     with watch.stage("chunk"):
         note = note_of(loaded.source.path, loaded.text, cutting)
         entries = analyze_note(loaded.source, note, cutting)
-    _mark(index, UNDECODED + source.path, "" if loaded.decoded else loaded.hash, known=indexed is not None)
-    _mark(index, FAULTY + source.path, ", ".join(map(str, note.faulty)), known=indexed is not None)
-    _mark(index, MERGING + source.path, _unmerged(loaded.text), known=indexed is not None)
+    to_report = {
+        UNDECODED: "" if loaded.decoded else loaded.hash,
+        FAULTY: ", ".join(map(str, note.faulty)),
+        MERGING: _unmerged(loaded.text),
+    }
+    for mark, value in to_report.items():
+        if value:
+            index.set_meta(mark + source.path, value)
+        elif indexed and index.get_meta(mark + source.path):
+            index.drop_meta(mark + source.path)
     with watch.stage("store"):
         index.put_file(loaded.source, loaded.hash, entries, tags=note.tags, names=note.titles)
     return _Change("changed" if indexed else "added", len(entries))
@@ -198,14 +204,6 @@ def _unmerged(text: str) -> str:
         return ""
     lines = text.split("\n")
     return ", ".join(str(number) for number, line in enumerate(lines, 1) if line.startswith("<<<<<<< "))
-
-
-def _mark(index: Store, key: str, value: str, *, known: bool) -> None:
-    """Keep what is to be reported of a file; an empty value removes it if the file is known."""
-    if value:
-        index.set_meta(key, value)
-    elif known and index.get_meta(key):
-        index.drop_meta(key)
 
 
 def _index_transcript(

@@ -73,9 +73,7 @@ class Segment:
 def at_lines(chunk: Chunk, lines: Sequence[int]) -> Chunk:
     """Return the chunk with the line numbers of the file that its lines come from.
 
-    Args:
-        chunk: the chunk.
-        lines: the line in the file of each line of the text. A line beyond them keeps its number.
+    `lines` has the line in the file of each line of the text. A line beyond them keeps its number.
     """
 
     def line(number: int) -> int:
@@ -158,7 +156,6 @@ class SessionSlice:
     keep: int
     entries: list[ChunkRecord]
     tail: Tail
-    done: bool
 
 
 @dataclass(slots=True)
@@ -224,7 +221,7 @@ class Reading:
         read = max(read, start.read)
         self.tail = replace(self.tail, read=read, mark=self.transcript.mark(read), messages=start.messages + self.news)
         source = source_now if done else Source(source_now.path, source_now.kind, source_now.file, read, 0)
-        part = SessionSlice(source, self._stored, self._ready, self.tail, done)
+        part = SessionSlice(source, self._stored, self._ready, self.tail)
         self._stored += len(self._ready)
         self._ready = []
         return part

@@ -7,14 +7,14 @@ after (in Korean, Chinese and Japanese: before) a word of `at`, `since`, `after`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.times._days import Unit
+Unit = Literal["day", "week", "month", "year"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,10 +20,9 @@ from memoriter.workspace._scan import STATEMENTS, Scan
 from memoriter.workspace._workspace import MAX_BYTES, Workspace
 
 if TYPE_CHECKING:
+    from memoriter.workspace._authors import author_of_hit, hit_authors
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
-    from memoriter.workspace._hit_authors import author_of_hit, hit_authors
-    from memoriter.workspace._noise import noisy_lines
-    from memoriter.workspace._note import Note, read_front_matter, read_note, tags_in
+    from memoriter.workspace._note import Note, noisy_lines, read_front_matter, read_note, tags_in
     from memoriter.workspace._versions import join_versions, versions_diagnostics
     from memoriter.workspace.chunking import chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
@@ -140,10 +139,9 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_forget": "RemovedPassage Removal all_of blocks_with holds lines_of apply_removal",
-        "_hit_authors": "author_of_hit hit_authors",
-        "_noise": "noisy_lines",
+        "_authors": "author_of_hit hit_authors",
         "_versions": "join_versions versions_diagnostics",
-        "_note": "Note read_front_matter read_note tags_in",
+        "_note": "Note noisy_lines read_front_matter read_note tags_in",
         "chunking": "chunk_lines chunk_markdown items_of scan_blocks",
         "transcripts": "OpenTranscript TranscriptFolder Transcripts parse_line parse_object transcripts_of",
         "untrusted": (

@@ -161,14 +161,10 @@ def spread_braces(pattern: str) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=2_048)
 def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
-    """Compile one pattern of `.gitignore`, without its `!` and its final `/`.
+    """Return a regular expression for `fullmatch` with a path, or None if no path can match the pattern.
 
-    Args:
-        pattern: a pattern with git's meaning. Without a slash it names a file in any folder; with one it is a path
-            relative to the folder of the ignore file.
-
-    Returns:
-        A regular expression for `fullmatch` with a path, or `None` if no path can match the pattern.
+    It is a pattern of `.gitignore` without its `!` and its final `/`. Without a slash it names a file in any folder;
+    with one it is a path relative to the folder of the ignore file.
     """
     anchored = "/" in pattern
     parts = pattern.removeprefix("/").split("/")
@@ -176,7 +172,7 @@ def ignore_pattern(pattern: str) -> re.Pattern[str] | None:
         parts = ["**", *parts]
     try:
         return re.compile(_path_regex(parts), re.DOTALL)
-    except (ValueError, re.error):
+    except (KeyError, ValueError, re.error):  # an unknown class, another fault, or a range that goes backwards
         return None
 
 
@@ -234,7 +230,7 @@ def _name_regex(part: str) -> str:
 
 
 def _class_regex(part: str, at: int) -> tuple[str, int]:
-    """Return the expression for a bracket that opens before `at`, and where it ends; raise ValueError if invalid."""
+    """Return the expression for a bracket that opens before `at`, and its end. Raises ValueError and KeyError."""
     negated = part[at : at + 1] in {"!", "^"}
     at += negated
     members: list[str] = []
@@ -244,13 +240,13 @@ def _class_regex(part: str, at: int) -> tuple[str, int]:
             raise ValueError("a bracket is not closed")
         first = False
         if part.startswith("[:", at) and (end := part.find(":]", at, at + 12)) > 0:
-            members.append(_CLASSES[part[at + 2 : end]] if part[at + 2 : end] in _CLASSES else _reject_range(part))
+            members.append(_CLASSES[part[at + 2 : end]])
             at = end + 2
             continue
         low, at = _read_member(part, at)
         if part[at : at + 1] == "-" and part[at + 1 : at + 2] not in {"]", ""}:
             high, at = _read_member(part, at + 1)
-            members.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else _reject_range(part))
+            members.append(f"{re.escape(low)}-{re.escape(high)}")
         else:
             members.append(re.escape(low))
     return f"(?!/)[{'^' if negated else ''}{''.join(members)}]", at + 1
@@ -261,10 +257,6 @@ def _read_member(part: str, at: int) -> tuple[str, int]:
     if at >= len(part):
         raise ValueError("a bracket is not closed")
     return part[at], at + 1
-
-
-def _reject_range(part: str) -> str:
-    raise ValueError(f"{part!r} has a range that git does not know")
 
 
 def in_ignored_folder(path: str) -> bool:
@@ -310,9 +302,6 @@ def original_beside(file: str) -> str | None:
 
     `Plan 2.md` may be a note of its own. It is a copy if the note has half of its lines, not counting headings. Whoever
     writes on in `Plan - Copy.md` has made it a note of its own.
-
-    Args:
-        file: path on disk.
     """
     match = COPY_NAME.fullmatch(os.path.basename(file))
     if match is None:
@@ -517,9 +506,7 @@ class Rules:
 def ignoring_line(root: str, names: Sequence[str]) -> tuple[str, int, str] | None:
     """Return the ignore file, the number and the text of the line that excludes a path; None if no pattern does.
 
-    Args:
-        root: the first folder with an ignore file that counts.
-        names: the names from `root` to the file.
+    The names lead to the file from `root`, the first folder with an ignore file that counts.
     """
     for depth in range(1, len(names) + 1):
         for above in reversed(range(depth)):

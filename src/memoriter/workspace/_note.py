@@ -1,8 +1,9 @@
 """A note as it is indexed: its passages, and what belongs to the whole note: title, other names, tags, day.
 
-Front matter is the YAML between two lines of `---` at the start of a note, the TOML between two lines of `+++`, the
-JSON between `{` and `}`, or Logseq's `key:: value` lines. Tags in the text follow Obsidian's rule: `#` and letters,
-digits, `_`, `-` or `/`, and not digits alone.
+Front matter is the YAML between two lines of `---` at the start of a note, the TOML between two lines of `+++` as Hugo
+and Zola have it, the JSON between `{` and `}`, or Logseq's `key:: value` lines. Tags in the text follow Obsidian's
+rule: `#` and letters, digits, `_`, `-` or `/`, and not digits alone. Encoded data and navigation stay in the note, and
+in no passage, because they mean nothing to a search.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import groupby
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memoriter.folding import compile_words, fold_name, fold_tag
 from memoriter.ids import normalize
 from memoriter.times import begins_with_day, written_day
 from memoriter.values import dataclass
-from memoriter.workspace._noise import noisy_lines, split_at_noise, without_noise
-from memoriter.workspace.chunking import chunk_markdown
+from memoriter.workspace.chunking import NOTE_LINK, chunk_markdown, scan_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
     from memoriter.types import Chunk
+    from memoriter.workspace.chunking import Block
 
 LONGEST_FRONT_MATTER = 16_384
 """Most characters of front matter. A longer beginning of a note is text."""
@@ -70,7 +72,8 @@ _VALUE_SEPARATORS = {"tags": _COMMAS_OR_SPACES, "tag": _COMMAS_OR_SPACES, "alias
 _TAG = r"(?<!\S)#(?:([\w/-]*[^\W\d][\w/-]*)|\[\[([^\[\]]{1,200})\]\])"
 """`#tag`, and `#[[two words]]` as in Logseq."""
 _CODE = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
-_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
+_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*([\w+.-]*)")
+"""The first or last line of a fence; a first one may name its content."""
 LONGEST_TAG = 200
 """Most characters of a tag."""
 MOST_TAGS = 500
@@ -171,9 +174,7 @@ def _next_block(text: str, at: int) -> _Block | None:
 
 
 def _toml_block(match: re.Match[str]) -> _Block | None:
-    from memoriter.workspace._toml import read_toml
-
-    document, wrong = read_toml(match[1])
+    document, wrong = _read_toml(match[1])
     values = _values_of(document)
     is_mapping = len(document) + _familiar(values) > 2 * len(wrong)
     return _Block(match, values, _yaml_of(document), wrong) if is_mapping else None
@@ -190,10 +191,8 @@ def _json_block(match: re.Match[str]) -> _Block | None:
 
 
 def _values_of(document: dict[str, Any]) -> dict[str, list[str]]:
-    from memoriter.workspace._toml import texts_of
-
     values: dict[str, list[str]] = {}
-    for key, text, listed in texts_of(document):
+    for key, text, listed in _texts_of(document):
         _add_value(values, key, text, listed=listed)
     return values
 
@@ -237,9 +236,7 @@ def _properties(yaml_text: str) -> tuple[dict[str, list[str]], list[int]] | None
     values.clear()
     wrong = list[int]()
     correct = 0
-    from memoriter.workspace._toml import split_entries
-
-    for number, entry in split_entries(yaml_text, _begins_yaml_entry):
+    for number, entry in _split_entries(yaml_text, _begins_yaml_entry):
         if _add_yaml(values, entry):
             correct += 1
             continue
@@ -318,6 +315,94 @@ def _events(yaml_text: str) -> Iterator[Any]:
     yield from parser.parse(yaml_text, Loader=getattr(parser, "CSafeLoader", parser.SafeLoader))
 
 
+_TOML_ENTRY = re.compile(r"[ \t]*(?:\[|([\w.\"'-]+)[ \t]*=[ \t]*(.*))")
+"""The beginning of an entry: the name of a table, or a key and the first line of its value."""
+_OF_TAGS = "taxonomies"
+"""The table in which Zola has tags and categories."""
+
+
+def _read_toml(text: str) -> tuple[dict[str, Any], list[int]]:
+    """Return the values of TOML, and the lines from 0 that are none.
+
+    Where a few entries are no TOML, their values are read as plain text, and the others count.
+    """
+    try:
+        return _loads(text), []
+    except ValueError:
+        pass
+    document: dict[str, Any] = {}
+    wrong = list[int]()
+    table = ""
+    for number, entry in _split_entries(text, lambda line: _TOML_ENTRY.match(line) is not None):
+        try:
+            read = _loads(f"{table}{entry}")
+        except ValueError:
+            wrong.append(number)
+            match = _TOML_ENTRY.match(entry)
+            key = ((match and match[1]) or "").strip("\"'")
+            document.setdefault(key, (match[2] if match and match[1] else entry).strip("\"' \t\r\n"))
+            continue
+        _merge(document, read)
+        table = f"{entry}\n" if entry.lstrip().startswith("[") else table
+    return document, wrong
+
+
+def _texts_of(document: dict[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    """Yield each text of TOML or JSON: its outermost key, the text, and whether it is in a list or a table."""
+    for key, value in document.items():
+        if key == _OF_TAGS and isinstance(value, dict):
+            yield from _texts_of(cast("dict[str, Any]", value))
+        else:
+            listed = isinstance(value, list | dict)
+            yield from ((key, text, listed) for text in _texts(value))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _texts(each)
+    else:
+        yield str(value)
+
+
+def _loads(text: str) -> dict[str, Any]:
+    """Return the document. Raises ValueError."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _split_entries(text: str, begins: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
+    """Yield the entries of front matter, and their first lines, from 0; `begins` says which lines begin one."""
+    entry = list[str]()
+    first = 0
+    for number, line in enumerate(text.split("\n")):
+        if entry and begins(line):
+            yield first, "\n".join(entry)
+            entry = []
+        if not entry:
+            if not line.strip():
+                continue
+            first = number
+        entry.append(line)
+    if entry:
+        yield first, "\n".join(entry)
+
+
+def _merge(document: dict[str, Any], read: dict[str, Any]) -> None:
+    for key, value in read.items():
+        known = document.get(key)
+        if isinstance(known, dict) and isinstance(value, dict):
+            cast("dict[str, Any]", known).update(cast("dict[str, Any]", value))
+        else:
+            document[key] = value
+
+
 def tags_in(lines: Iterable[str]) -> Iterator[str]:
     """Yield the tags in lines of Markdown, without `#`; code has none."""
     fence = ""
@@ -362,19 +447,15 @@ class Note:
 
 
 def read_note(path: str, text: str, *, tokens: int = 400, overlap: int = 80) -> Note:
-    """Split a note.
+    """Split a note; `tokens` and `overlap` are those of `chunk_markdown`.
 
-    Args:
-        path: its path as cited. The file name is the title if neither front matter nor a heading has one.
-        text: the note.
-        tokens: limit of a chunk, as in `chunk_markdown`.
-        overlap: tokens that pieces of a cut block share.
+    The file name in the cited path is the title if neither front matter nor a heading has one.
     """
     front = read_front_matter(text) or FrontMatter()
     body = ["" if at in front.lines else line for at, line in enumerate(text.split("\n"))]
     noise = noisy_lines(body)
-    whole = chunk_markdown("\n".join(without_noise(body, noise)), tokens=tokens, overlap=overlap)
-    chunks = tuple(part for chunk in whole for part in split_at_noise(chunk, noise)) if noise else whole
+    whole = chunk_markdown("\n".join(_without_noise(body, noise)), tokens=tokens, overlap=overlap)
+    chunks = tuple(part for chunk in whole for part in _split_at_noise(chunk, noise)) if noise else whole
     if front.lines and not chunks:
         # A note that has nothing else is found by its front matter.
         chunks = chunk_markdown(text, tokens=tokens, overlap=overlap)
@@ -423,3 +504,111 @@ def _titled(chunk: Chunk, title: str, folders: tuple[str, ...]) -> Chunk:
 
 def _folded(title: str) -> str:
     return _SEPARATORS.sub(" ", normalize("NFKC", title).casefold()).strip()
+
+
+LONGEST_WORD = 1_000
+"""Most characters without a space, in ASCII. More of them are data; other scripts are written without spaces."""
+_DATA = re.compile(
+    r"(?:!?\[[^\[\]]{0,400}\]\()?data:[\w.+-]{1,40}/[\w.+-]{1,80}[^\s,]{0,80},[^\s)\"'>]{40,}\)?"
+    rf"|[!-~]{{{LONGEST_WORD + 1},}}"
+)
+"""A `data:` URI with its link, or a run without spaces that is too long for words."""
+_LABEL = re.compile(r"(?![^:=]*\bdata:)[^:：=\"'{}<>()\[\]]{0,80}\w\w[^:：=\"'{}<>()\[\]\w]{0,9}[:：=](?!//)")
+"""What a line with data says that the data are: `Public key: MIIB…`."""
+_FEWEST_LETTERS = 12
+_LETTER = re.compile(r"\w")
+_ENCODED = frozenset({"compressed-json", "base64"})
+"""The names of fences whose content is encoded."""
+_BASE64 = re.compile(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[A-Za-z0-9+/_-]{60,}={0,2}")
+_BASE64_LINES = 3
+"""Least number of lines of base64 that make a fence one of encoded content."""
+_LONGEST_NAVIGATION = 4_000
+_BETWEEN_LINKS = re.compile(
+    r"(?:[\s|/\\>·•,:;»«‹›→←↑↓⬅➡-]|\b(?:up|home|top|back|next|prev|previous|parent)\b)*", re.IGNORECASE
+)
+_NO_NAVIGATION = re.compile(r"[ \t]*(?:\||(?:[-*+•]|\d{1,9}[.)])[ \t])")
+"""A row of a table, or a list item: what such a line links may be its whole content."""
+_ANCHOR = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+\[[^\[\]]{0,400}\]\(#[^()\s]{0,400}\)[ \t\r]*")
+"""A list item that links into the same note, as in a table of contents."""
+
+
+def noisy_lines(lines: Sequence[str]) -> dict[int, tuple[str, ...]]:
+    """Return the lines with noise, by their number from 0: for each its label and its parts that are text.
+
+    Noise is a fence with encoded content, a `data:` URI, a run of over 1,000 ASCII characters without a space, a line
+    of nothing but links to other notes, and a list item that links into the same note.
+    """
+    noise: dict[int, tuple[str, ...]] = {}
+    fenced = set[int]()
+    for block in _fences(lines):
+        match = _FENCE.match(lines[block.start])
+        if match is None:  # raw HTML
+            continue
+        closed = not lines[block.end - 1].strip().strip(match[1][0])
+        inside = range(block.start + 1, block.end - 1 if closed else block.end)
+        fenced.update(inside)
+        if match[2].casefold() in _ENCODED or _is_base64([lines[at] for at in inside]):
+            noise |= dict.fromkeys(range(block.start, block.end), ())
+    for at, line in enumerate(lines):
+        parts = None if at in noise else _text_parts(line, fenced=at in fenced)
+        if parts is not None:
+            noise[at] = parts
+    return noise
+
+
+def _fences(lines: Sequence[str]) -> Iterator[Block]:
+    if any("```" in line or "~~~" in line for line in lines):
+        yield from (block for block in scan_blocks(lines) if block.kind == "fence")
+
+
+def _text_parts(line: str, *, fenced: bool) -> tuple[str, ...] | None:
+    """Return the text of a line with noise in it; None if the line has no noise."""
+    if (len(line) > LONGEST_WORD or "data:" in line) and _DATA.search(line):
+        parts = (part.strip() for part in _DATA.split(line))
+        kept = tuple(part for part in parts if len(_LETTER.findall(part)) >= _FEWEST_LETTERS)
+        label = _LABEL.match(line)
+        return kept if label is None or (kept and kept[0].startswith(label[0].strip())) else (label[0].strip(), *kept)
+    linked = not fenced and ("]]" in line or "](" in line)
+    return () if linked and _is_navigation(line) else None
+
+
+def _is_navigation(line: str) -> bool:
+    if len(line) > _LONGEST_NAVIGATION:
+        return False
+    if _NO_NAVIGATION.match(line):
+        return _ANCHOR.fullmatch(line) is not None
+    rest, links = NOTE_LINK.subn(" ", line)
+    return links > 0 and _BETWEEN_LINKS.fullmatch(rest) is not None
+
+
+def _is_base64(lines: Sequence[str]) -> bool:
+    full = [line.strip() for line in lines if line.strip()][:-1]
+    return len(full) >= _BASE64_LINES - 1 and all(_BASE64.fullmatch(line) for line in full)
+
+
+def _without_noise(lines: Sequence[str], noise: Mapping[int, Sequence[str]]) -> list[str]:
+    """Return as many lines, in which the longest part that is text stands for a line with noise."""
+    return [max(noise[at], key=len, default="") if at in noise else line for at, line in enumerate(lines)]
+
+
+def _split_at_noise(chunk: Chunk, noise: Mapping[int, Sequence[str]]) -> Iterator[Chunk]:
+    """Yield the parts of a chunk of `_without_noise` that are lines of the note, or a part of one line."""
+    numbers = range(chunk.start_line - 1, chunk.end_line)
+    if not any(at in noise for at in numbers):
+        yield chunk
+        return
+    if len(numbers) == 1 and chunk.text not in noise[numbers[0]]:
+        yield chunk  # a slice of a long part
+        return
+    rows = list(zip(numbers, chunk.text.split("\n"), strict=False))
+    for is_noise, group in groupby(rows, key=lambda row: row[0] in noise):
+        part = list(group)
+        if is_noise:
+            for at, _ in part:
+                yield from (replace(chunk, start_line=at + 1, end_line=at + 1, text=text) for text in noise[at])
+            continue
+        filled = [at for at, (_, row) in enumerate(part) if row.strip()]
+        if filled:
+            kept = part[filled[0] : filled[-1] + 1]
+            text = "\n".join(row for _, row in kept)
+            yield replace(chunk, start_line=kept[0][0] + 1, end_line=kept[-1][0] + 1, text=text)

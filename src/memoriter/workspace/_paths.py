@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.layout import FOLDER, LONG_TERM, SUFFIX, SUFFIX_PATTERN, is_note
+from memoriter.plain_file import open_plain
 from memoriter.types import Skipped
 from memoriter.values import dataclass
 from memoriter.workspace._ignore import (
@@ -226,8 +228,8 @@ class ReadablePath:
 def list_areas(
     root: str,
     extra_paths: Sequence[ExtraPath],
-    layout: Layout = "openclaw",
-    suffixes: tuple[str, ...] = (SUFFIX,),
+    layout: Layout,
+    suffixes: tuple[str, ...],
 ) -> tuple[Area, ...]:
     """Return every area as the disk is now; an extra path outside the workspace may be a link, one inside may not."""
     own = [Area(os.path.join(root, name), root, (name,), name, suffixes=suffixes) for name in (*LONG_TERM, FOLDER)]
@@ -255,6 +257,8 @@ def _extra_area(root: str, extra: ExtraPath, suffixes: tuple[str, ...]) -> Area:
     return Area(path, base, start, cited, configured=True, suffixes=suffixes, globs=globs, refused=refused)
 
 
+_FIRST_LINES = 1 << 20
+"""Bytes at the beginning of a transcript that are searched."""
 CLIENT_MEMORIES = ("claude-code:", "codex:")
 """Beginnings of the citations of what Claude Code and Codex remember by themselves."""
 
@@ -293,13 +297,36 @@ def _is_project(folder: Path, workspace: Path) -> bool:
 
     The name of the folder decides only if it has no session: several projects may have the same one.
     """
-    from memoriter.workspace._session_folder import started_in  # most workspaces have no such folder
-
     started = {place for file in folder.glob("*.jsonl") if (place := started_in(str(file)))}
     if not started:
         return folder.name == project_name(str(workspace))
     own = {str(workspace), os.path.realpath(workspace)}
     return all(any(names_below(each, place) is not None for each in own) for place in started)
+
+
+def started_in(path: str) -> str | None:
+    """Return the folder in which a session of Codex or Claude Code was started, from the first line that names one."""
+    try:
+        with open_plain(Path(path)) as file:
+            lines = file.read(_FIRST_LINES).splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if b'"cwd"' in line and (folder := _folder_of(line)):
+            return os.path.normpath(folder)
+    return None
+
+
+def _folder_of(line: bytes) -> str | None:
+    try:
+        fields: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    payload: Any = cast("dict[str, Any]", fields).get("payload")
+    folder: Any = cast("dict[str, Any]", payload if isinstance(payload, dict) else fields).get("cwd")
+    return folder if isinstance(folder, str) else None
 
 
 def program_home(environ: Mapping[str, str], variable: str, default: Path) -> Path:

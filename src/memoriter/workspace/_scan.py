@@ -71,11 +71,6 @@ class _ScannedFolder:
     """Path from the area's first folder to this one, for the ignore rules; empty, or ends in `/`."""
     rules: Rules
 
-    @property
-    def may_have_rules(self) -> bool:
-        """Whether the name of the folder alone may give it rules."""
-        return self.names[-1].lower() == LOGSEQ
-
 
 @dataclass(slots=True)
 class Walk:
@@ -168,7 +163,8 @@ class Walk:
             if self.entries_left < 0:
                 return
             rules = folder.rules
-            if folder.names and (folder.may_have_rules or any(entry.name in RULES_NAMES for entry in entries)):
+            is_logseq = bool(folder.names) and folder.names[-1].lower() == LOGSEQ  # its name alone gives it rules
+            if folder.names and (is_logseq or any(entry.name in RULES_NAMES for entry in entries)):
                 rules = rules.enter(folder.path, folder.prefix)
                 if rules.fault:
                     self._skip_ignore_file(cited, rules.fault)
@@ -241,14 +237,8 @@ def scan_areas(
 ) -> tuple[Scan, Mapping[str, Source]]:
     """Return all files of the areas; a file that two areas contain keeps the path in the first.
 
-    Args:
-        areas: the areas to scan.
-        max_bytes: size limit of a file; larger files are skipped.
-        previous: the second value that the previous scan of these areas returned.
-        most_entries: directory entries to look at in folders; what comes after them is missing.
-
-    Returns:
-        The files, and a value that makes the next scan faster.
+    Files of more than `max_bytes` are skipped. What comes after `most_entries` directory entries is missing. The second
+    value makes the next scan of these areas faster, which gets it as `previous`.
     """
     walk = Walk(max_bytes, previous=previous or {}, entries_left=most_entries)
     for area in areas:
@@ -289,13 +279,7 @@ _OWNER = re.compile(rb"<!-- (?:memory|candidate): [^<>]*? principal=([^ <>]+)[^<
 
 
 def check_principal(content: bytes, path: str, principal: str) -> None:
-    """Raise PathRefused if a note with single statements holds memories of another principal.
-
-    Args:
-        content: the note.
-        path: its cited path, which ends like one of `STATEMENTS`.
-        principal: the configured principal; empty: none.
-    """
+    """Raise PathRefused if a note whose path ends like one of `STATEMENTS` holds memories of another principal."""
     foreign = _foreign(content, principal)
     if foreign is None:
         return

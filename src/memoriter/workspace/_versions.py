@@ -18,7 +18,6 @@ from memoriter.layout import LONG_TERM
 from memoriter.plain_file import read_plain
 from memoriter.times import path_date
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
 from memoriter.workspace._ignore import copied_note
 from memoriter.workspace.chunking import scan_blocks, subtree_ends
 
@@ -36,34 +35,26 @@ JOIN = "join"
 """The act of the changes that join two versions."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecondVersion:
-    """A copy of a note that a sync program left beside it."""
-
-    path: str
-    note: str
-
-
-def second_versions(skipped: Iterable[Skipped], root: Path) -> list[SecondVersion]:
-    """Return the copies among paths that are left out, and beside the long-term memory, whose notes are there."""
+def _second_versions(skipped: Iterable[Skipped], root: Path) -> dict[str, str]:
+    """Return the copies among paths that are left out, and beside the long-term memory, with the notes beside them."""
     paths = [skip.path for skip in skipped if skip.reason == "ignored"]
     if root.is_dir():  # where no scan need look
         paths += [file.name for file in root.iterdir() if copied_note(file.name) in LONG_TERM]
-    found = list[SecondVersion]()
+    found: dict[str, str] = {}
     for path in sorted(set(paths)):
         folder, slash, name = path.rpartition("/")
         note = copied_note(name)
         if note and (root / folder / note).is_file() and (root / path).is_file():
-            found.append(SecondVersion(path, f"{folder}{slash}{note}"))
+            found[path] = f"{folder}{slash}{note}"
     return found
 
 
 def versions_diagnostics(skipped: Iterable[Skipped], root: Path) -> tuple[Diagnostic, ...]:
     """Return a diagnostic that names the second versions of notes, if there are any."""
-    versions = second_versions(skipped, root)
+    versions = _second_versions(skipped, root)
     if not versions:
         return ()
-    named = "; ".join(f"{each.path!r} of {each.note!r}" for each in versions[:_NAMED])
+    named = "; ".join(f"{path!r} of {note!r}" for path, note in list(versions.items())[:_NAMED])
     more = f"; and {len(versions) - _NAMED} more" if len(versions) > _NAMED else ""
     message = f"A sync program left second versions of notes, which are not searched: {named}{more}."
     remedy = "Put what you need of it into the note, and delete the copy. `memoriter index` joins those of days."
@@ -73,38 +64,34 @@ def versions_diagnostics(skipped: Iterable[Skipped], root: Path) -> tuple[Diagno
 def join_versions(workspace: Workspace, skipped: Iterable[Skipped]) -> list[Diagnostic]:
     """Join the copies of days' notes that lose nothing by it, and return a receipt for each.
 
-    What cannot be written stays as it is.
-
-    Args:
-        workspace: the notes.
-        skipped: what its scan has left out.
+    What cannot be written stays as it is. `skipped` is what a scan of the workspace has left out.
     """
     receipts = list[Diagnostic]()
-    for version in second_versions(skipped, workspace.root):
+    for path, note in _second_versions(skipped, workspace.root).items():
         with suppress(PathRefused, WriteError, OSError):  # a link, no permission, or somebody else is joining them
-            if path_date(version.note) is not None and _join(workspace, version):
-                message = f"{version.path!r} was joined with {version.note!r}."
-                remedy = f"See `memoriter history {version.note}`; both changes can be undone."
+            if path_date(note) is not None and _join(workspace, path, note):
+                message = f"{path!r} was joined with {note!r}."
+                remedy = f"See `memoriter history {note}`; both changes can be undone."
                 receipts.append(Diagnostic("versions_joined", message, remedy))
     return receipts
 
 
-def _join(workspace: Workspace, version: SecondVersion) -> bool:
+def _join(workspace: Workspace, copy_path: str, note_path: str) -> bool:
     """Join a copy with its note if both only had entries added at the end; return whether that is so."""
     if workspace.journal is None:
         return False
-    note = workspace.look(version.note)
-    copy = read_plain(workspace.root / version.path, _LONGEST)
+    note = workspace.look(note_path)
+    copy = read_plain(workspace.root / copy_path, _LONGEST)
     if note is None:
         return False
     base = common_beginning(note, copy)
-    if not _only_grew(base, workspace.journal.of_note(version.note).changes):
+    if not _only_grew(base, workspace.journal.of_note(note_path).changes):
         return False
     joined = with_entries(note, copy, len(base))
     with acting(act=JOIN):
         if joined != note:
-            workspace.replace(version.note, joined, expected=bytes_hash(note))
-        workspace.remove(version.path, expected=bytes_hash(copy))
+            workspace.replace(note_path, joined, expected=bytes_hash(note))
+        workspace.remove(copy_path, expected=bytes_hash(copy))
     return True
 
 

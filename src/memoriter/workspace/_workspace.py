@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from memoriter.journal import Journal
     from memoriter.layout import Layout
-    from memoriter.workspace._writers import WriterRecords
+    from memoriter.workspace._authors import WriterRecords
     from memoriter.workspace.transcripts import Transcripts
     from memoriter.workspace.writing import Addition, Appended, Compose, Record
     from memoriter.workspace.writing import Entry as NewEntry
@@ -404,9 +404,7 @@ class Workspace:
     def authors(self, path: str, lines: Sequence[str] | None = None) -> list[str]:
         """Return who wrote each line of a note, such as `agent, 2026-11-22`; empty: the owner.
 
-        Args:
-            path: the note, as cited.
-            lines: all of its lines; None: as they are now.
+        `lines` are all of its lines; None: as they are now.
 
         Raises:
             PathRefused: the path is not memory, or cannot be read.
@@ -473,13 +471,7 @@ class Workspace:
     def remove(self, path: str, *, expected: str, of: tuple[str, ...] = (), for_good: bool = False) -> None:
         """Delete a note.
 
-        Args:
-            path: a cited or an absolute path.
-            expected: `ids.bytes_hash` of its content.
-            of: as for `replace`.
-            for_good: as for `replace`.
-
-        Raises PathRefused, WriteConflict and WriteError, as `replace` does.
+        The arguments and errors are those of `replace`.
         """
         from memoriter.workspace.writing import remove
 
@@ -499,10 +491,6 @@ class Workspace:
 
     def content(self, path: str, admission: Admission | None = None) -> bytes | None:
         """Return the bytes of a memory file at a cited or absolute path, or None if the file does not exist.
-
-        Args:
-            path: the path.
-            admission: which paths are memory; None: as the disk is now.
 
         Raises:
             PathRefused: the path is not memory, or leads to a link, a pipe, a folder or a file that is too large.
@@ -528,7 +516,7 @@ class Workspace:
         Raises PathRefused also if scans and reads leave the note out, and WriteError as `authors` does.
         """
         from memoriter.journal import acting
-        from memoriter.workspace._replaced import with_authors
+        from memoriter.workspace._authors import with_authors
         from memoriter.workspace.untrusted import origin_words
 
         cited = self._readable_path(path).cited
@@ -615,18 +603,14 @@ class Workspace:
     def _place_to_write(self, path: str, admission: Admission | None = None) -> ReadablePath:
         self.make_root()
         place = self._writable_path(path, admission)
-        self._keep_layout_before(place)
+        # Make the layout a setting if the file that is about to be written would change it.
+        if self._keep_layout is not None and self._chosen_layout is None and self.layout == "notes":
+            root = str(self.root)
+            names = names_below(root, str(Path(place.base, *place.names))) or ("",)
+            if names[0] in {*LONG_TERM, FOLDER} and not (self.root / VAULT).is_dir() and not openclaw_marker(root):
+                self._keep_layout()
+                self._chosen_layout = "notes"
         return place
-
-    def _keep_layout_before(self, place: ReadablePath) -> None:
-        """Make the layout a setting if the file that is about to be written would change it."""
-        if self._keep_layout is None or self._chosen_layout is not None or self.layout != "notes":
-            return
-        root = str(self.root)
-        names = names_below(root, str(Path(place.base, *place.names))) or ("",)
-        if names[0] in {*LONG_TERM, FOLDER} and not (self.root / VAULT).is_dir() and not openclaw_marker(root):
-            self._keep_layout()
-            self._chosen_layout = "notes"
 
     @cached_property
     def journal(self) -> Journal | None:
@@ -638,7 +622,7 @@ class Workspace:
         """The record of what came with tokens, or None."""
         if self._writers_file is None:
             return None
-        from memoriter.workspace._writers import WriterRecords
+        from memoriter.workspace._authors import WriterRecords
 
         return WriterRecords(self._writers_file)
 

@@ -9,8 +9,7 @@ from memoriter.workspace.chunking._blocks import (
     scan_closed_blocks,
     subtree_ends,
 )
-from memoriter.workspace.chunking._chunk import MERGE_TOKENS, chunk_lines, chunk_markdown
-from memoriter.workspace.chunking._items import NOTE_LINK, items_of
+from memoriter.workspace.chunking._chunk import MERGE_TOKENS, NOTE_LINK, chunk_lines, chunk_markdown, items_of
 
 __all__ = [
     "MERGE_TOKENS",

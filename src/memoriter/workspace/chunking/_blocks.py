@@ -160,10 +160,8 @@ class _Scanner:
     def __init__(self, lines: Sequence[str], edges: Sequence[int], first: _Scanner | None) -> None:
         """Start before the first line.
 
-        Args:
-            lines: the text.
-            edges: the lines at which a part of the text begins; part 0 ends before the first of them.
-            first: an earlier pass, of which the doubtful parts have no fences and comments of several lines.
+        A part of the text begins at each of the `edges`; part 0 ends before the first of them. The doubtful parts of a
+        `first` pass have no fences and comments of several lines.
         """
         self.lines = lines
         self.edges = edges

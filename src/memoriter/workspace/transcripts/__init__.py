@@ -1,8 +1,7 @@
 """Find the transcripts of agents, and read their messages."""
 
 from memoriter.workspace.transcripts._folders import TranscriptFolder, Transcripts, transcripts_of
-from memoriter.workspace.transcripts._messages import parse_line, parse_object
-from memoriter.workspace.transcripts._open_transcript import OpenTranscript
+from memoriter.workspace.transcripts._messages import OpenTranscript, parse_line, parse_object
 
 __all__ = [
     "OpenTranscript",

@@ -19,15 +19,15 @@ from memoriter.workspace._paths import (
     names_below,
     program_home,
     shown_name,
+    started_in,
 )
 from memoriter.workspace._scan import Scan
-from memoriter.workspace._session_folder import started_in
+from memoriter.workspace.transcripts._messages import OpenTranscript
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from memoriter.codes import SkipReason
-    from memoriter.workspace.transcripts._open_transcript import OpenTranscript
 
 CITED = "sessions"
 """Folder name in the cited paths of transcripts, wherever their files are."""
@@ -106,8 +106,6 @@ class Transcripts:
         Raises:
             PathRefused: the file is gone, is not a plain file, has a hard link, or belongs to another agent.
         """
-        from memoriter.workspace.transcripts._open_transcript import OpenTranscript
-
         with open_plain(self._locate(source)) as (file, status):
             if status.st_nlink > 1:
                 raise path_refused(source.path, _HARD_LINK)

@@ -1,21 +1,27 @@
-"""Parse transcript lines of OpenClaw, Claude Code and Codex, whose formats differ in their content.
+"""Read the messages of a transcript that grows, of OpenClaw, Claude Code or Codex, whose formats differ in content.
 
 Each line shows by itself which program wrote it, so reading may start at any line. Text that the programs write in the
-user's name (reminders, commands with output, environment details) is removed.
+user's name (reminders, commands with output, environment details) is removed, and a line that is too long is not kept.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.values import dataclass
+from memoriter.workspace._confined import path_refused
 from memoriter.workspace.untrusted import without_injected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
+    from typing import BinaryIO
+
+    from memoriter.types import Source
 
 _CLAUDE_CODE = (
     "bash-input",
@@ -89,8 +95,6 @@ def without_harness(text: str) -> str:
 
 Fields = dict[str, Any]
 Speaker = Literal["user", "assistant"]
-SPEAKERS: dict[Speaker, str] = {"user": "User", "assistant": "Assistant"}
-
 _SPEAKERS: dict[str, Speaker] = {"user": "user", "assistant": "assistant"}
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 _SYNTHETIC_MARKS = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
@@ -152,7 +156,7 @@ class ParsedLine:
     @property
     def rendered(self) -> str:
         """The message as `User: …` or `Assistant: …`; empty if the line has no message."""
-        return f"{SPEAKERS[self.speaker]}: {self.text}" if self.speaker and self.text else ""
+        return f"{self.speaker.capitalize()}: {self.text}" if self.speaker and self.text else ""
 
 
 NOT_A_TRANSCRIPT_LINE = ParsedLine(known=False)
@@ -253,3 +257,122 @@ def _timestamp(fields: Fields) -> float | None:
         return moment.timestamp() if _FIRST_YEAR <= moment.year <= _LAST_YEAR else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Limit of a line in bytes; no message is longer."""
+_BLOCK = 1 << 20
+_HEAD = 1_024
+_TAIL = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """A line of the file, unparsed."""
+
+    number: int
+    """Line number, 1-based."""
+    end: int
+    """Bytes from the beginning of the file to the end of the line, including its newline."""
+    content: bytes | None
+    """Bytes of the line, or None if it is longer than `LONGEST_LINE`."""
+    ended: bool = True
+    """True if a newline ends the line; the last line may still be growing."""
+
+
+def lines_from(file: BinaryIO, offset: int, lines_before: int, size: int) -> Iterator[RawLine]:
+    """Yield the lines of a file from an offset in bytes on; what is written later than its `size` is ignored."""
+    file.seek(offset)
+    number = lines_before
+    while offset < size:
+        content = file.readline(min(LONGEST_LINE + 1, size - offset))
+        if not content:
+            return
+        number += 1
+        offset += len(content)
+        if content.endswith(b"\n"):
+            yield RawLine(number, offset, content)
+        elif offset >= size:
+            yield RawLine(number, offset, content if len(content) <= LONGEST_LINE else None, ended=False)
+        else:
+            offset, ended = _line_end(file, offset, size)
+            yield RawLine(number, offset, None, ended=ended)
+
+
+def _line_end(file: BinaryIO, offset: int, size: int) -> tuple[int, bool]:
+    while offset < size and (block := file.readline(min(_BLOCK, size - offset))):
+        offset += len(block)
+        if block.endswith(b"\n"):
+            return offset, True
+    return offset, False
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptLine:
+    """A parsed line of the file."""
+
+    number: int
+    """Line number, 1-based."""
+    end: int
+    """Bytes from the beginning of the file to the end of the line."""
+    parsed: ParsedLine
+    too_long: bool = False
+    """True if the line was skipped because of its length."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTranscript:
+    """A transcript as it was when it was opened, without lines that are written later."""
+
+    file: BinaryIO
+    source: Source
+    """The source, with the size and time of the open file."""
+
+    def lines(self, offset: int = 0, before: int = 0, *, first: int = 1) -> Iterator[TranscriptLine]:
+        """Yield each complete line, but not a last line that is still being written.
+
+        Reading starts at `offset`, the start of a line in bytes with so many lines `before` it; lines before the number
+        `first` are left out. Raises PathRefused if the rest of the file cannot be read.
+        """
+        lines = lines_from(self.file, offset, before, self.source.size)
+        while True:
+            with self._reading():
+                line = next(lines, None)
+            if line is None:
+                return
+            if line.number < first:
+                continue
+            fields = parse_object(line.content) if line.content is not None else None
+            if fields is None and not line.ended:
+                return
+            parsed = NOT_A_TRANSCRIPT_LINE if fields is None else parse_line(fields)
+            yield TranscriptLine(line.number, line.end, parsed, too_long=line.content is None)
+
+    def newlines(self, start: int) -> int:
+        """Count the lines that end after an offset; raise PathRefused if the file cannot be read."""
+        count = 0
+        with self._reading():
+            self.file.seek(start)
+            while start < self.source.size and (block := self.file.read(min(_BLOCK, self.source.size - start))):
+                count += block.count(b"\n")
+                start += len(block)
+        return count
+
+    def mark(self, read: int) -> str:
+        """Return a hash that identifies the first `read` bytes, from their first 1,024 and last 4,096 bytes.
+
+        Raises PathRefused if the file cannot be read.
+        """
+        with self._reading():
+            self.file.seek(0)
+            digest = hashlib.sha256(self.file.read(min(_HEAD, read)))
+            self.file.seek(max(0, read - _TAIL))
+            digest.update(self.file.read(min(_TAIL, read)))
+        return digest.hexdigest()[:32]
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise path_refused(self.source.path, error.strerror or str(error)) from error
