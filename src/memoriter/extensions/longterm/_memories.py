@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends import ForgetRequest
 from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
-from memoriter.extensions.longterm._chain import (
-    after_forgetting,
-    check_replaceable,
-    memories_at,
-    moment_of,
-    replacements,
-)
 from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._note import PATH, TRIES, NoteFile, NoteRules
 from memoriter.extensions.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
     LongTermMemory,
+    after_forgetting,
+    check_replaceable,
     check_statement,
     is_memory_id,
+    memories_at,
     memory_named,
+    moment_of,
+    replacements,
     same_words,
 )
 from memoriter.extensions.longterm._results import (
@@ -47,10 +45,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.environment import Deadline
-    from memoriter.extensions.longterm._chain import AsOf
     from memoriter.extensions.longterm._note import NoteEntry
     from memoriter.extensions.longterm._parts import LongTermParts
-    from memoriter.extensions.longterm._records import Category, Origin, Span
+    from memoriter.extensions.longterm._records import AsOf, Category, Origin, Span
     from memoriter.extensions.longterm._results import LongTermStore, Vector
     from memoriter.types import ModelSpec
 

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from memoriter.errors import EmbeddingError, IndexUnavailable, UsageError, sentence
 from memoriter.extensions.longterm import _lance_upkeep as upkeep
-from memoriter.extensions.longterm._chain import memories_at, moment_of
 from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._lance import TABLE
 from memoriter.extensions.longterm._records import (
@@ -19,6 +18,8 @@ from memoriter.extensions.longterm._records import (
     DEFAULT_IMPORTANCE,
     LongTermMemory,
     is_memory_id,
+    memories_at,
+    moment_of,
 )
 from memoriter.extensions.longterm._results import Imported, LongTermAnswer, LongTermHit, OpenClawState, words_only
 from memoriter.extensions.longterm._scoring import answer_of, answering, coverage
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from memoriter.extensions.longterm._chain import AsOf
     from memoriter.extensions.longterm._memories import LongTermMemories
-    from memoriter.extensions.longterm._records import Category
+    from memoriter.extensions.longterm._records import AsOf, Category
     from memoriter.extensions.longterm._results import Vector
 
 SCHEMA_ROW = "__schema__"

@@ -1,7 +1,6 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
 from memoriter.extensions.longterm._candidates import Candidate, Inbox
-from memoriter.extensions.longterm._chain import AsOf
 from memoriter.extensions.longterm._exchange import export_markdown, export_rows, import_text
 from memoriter.extensions.longterm._inbox import (
     InboxFile,
@@ -29,6 +28,7 @@ from memoriter.extensions.longterm._recall import LongTermRecall
 from memoriter.extensions.longterm._records import (
     CATEGORIES,
     ORIGINS,
+    AsOf,
     Category,
     LongTermMemory,
     Origin,
