@@ -1,8 +1,9 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
-from memoriter.extensions.longterm._candidates import Candidate, Inbox
 from memoriter.extensions.longterm._exchange import export_markdown, export_rows, import_text
 from memoriter.extensions.longterm._inbox import (
+    Candidate,
+    Inbox,
     InboxFile,
     candidate_json,
     candidate_of_json,
