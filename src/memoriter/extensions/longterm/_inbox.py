@@ -18,8 +18,8 @@ from uuid import UUID
 
 from memoriter.api_json import iso_time, json_of
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.extensions.longterm._answers import TABLES
 from memoriter.extensions.longterm._item import clean_text, item_text, items_of, origin_of_mark
+from memoriter.extensions.longterm._json import TABLES
 from memoriter.extensions.longterm._note import repeated
 from memoriter.extensions.longterm._own_statements import OwnStatements, statement_key
 from memoriter.extensions.longterm._records import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoriter.answers import objects_of, schemas_of
-from memoriter.extensions.longterm._answers import TABLES
+from memoriter.extensions.longterm._json import TABLES
 from memoriter.extensions.longterm.web import _acts as acts
 from memoriter.web import OperationSet
 
