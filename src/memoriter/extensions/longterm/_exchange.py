@@ -11,9 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from memoriter.errors import UsageError, sentence
-from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._json import memory_json
-from memoriter.extensions.longterm._note import HEADER, entry_text, parse_note, principals_in
+from memoriter.extensions.longterm._note import HEADER, clean_text, entry_text, parse_note, principals_in
 from memoriter.extensions.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,

@@ -18,10 +18,16 @@ from uuid import UUID
 
 from memoriter.api_json import iso_time, json_of
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.extensions.longterm._item import clean_text, item_text, items_of, origin_of_mark
 from memoriter.extensions.longterm._json import TABLES
-from memoriter.extensions.longterm._note import repeated
-from memoriter.extensions.longterm._own_statements import OwnStatements, statement_key
+from memoriter.extensions.longterm._note import (
+    OwnStatements,
+    clean_text,
+    item_text,
+    items_of,
+    origin_of_mark,
+    repeated,
+    statement_key,
+)
 from memoriter.extensions.longterm._records import (
     CATEGORIES,
     DEFAULT_CATEGORY,
@@ -40,9 +46,8 @@ from memoriter.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from memoriter.extensions.longterm._item import Item
     from memoriter.extensions.longterm._memories import LongTermMemories
-    from memoriter.extensions.longterm._own_statements import OwnStatementsFile
+    from memoriter.extensions.longterm._note import Item, OwnStatementsFile
     from memoriter.extensions.longterm._records import LongTermMemory
     from memoriter.extensions.longterm._results import LongTermForgotten, Stored
     from memoriter.workspace import Workspace

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends import ForgetRequest
 from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
-from memoriter.extensions.longterm._item import clean_text
-from memoriter.extensions.longterm._note import PATH, TRIES, NoteFile, NoteRules
+from memoriter.extensions.longterm._note import PATH, TRIES, NoteFile, NoteRules, clean_text
 from memoriter.extensions.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,

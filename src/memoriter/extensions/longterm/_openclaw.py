@@ -10,8 +10,8 @@ from uuid import UUID
 
 from memoriter.errors import EmbeddingError, IndexUnavailable, UsageError, sentence
 from memoriter.extensions.longterm import _lance_upkeep as upkeep
-from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._lance import TABLE
+from memoriter.extensions.longterm._note import clean_text
 from memoriter.extensions.longterm._records import (
     CATEGORIES,
     DEFAULT_CATEGORY,

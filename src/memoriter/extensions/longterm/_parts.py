@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.config import expand, in_home, workspace_key
 from memoriter.errors import ConfigError
 from memoriter.extensions.longterm._lance import TABLE, LanceStore
-from memoriter.extensions.longterm._own_statements import OwnStatementsFile
+from memoriter.extensions.longterm._note import OwnStatementsFile
 from memoriter.extensions.longterm._records import OWN_FOLDER, Origin
 from memoriter.extensions.longterm._vector_file import VectorFile
 from memoriter.extensions.longterm.settings import KEY, LongTermEntry
