@@ -21,7 +21,7 @@ from memoriter.backends._copies import CopyQuery, copy_query
 from memoriter.extensions.longterm._inbox import parse_inbox
 from memoriter.extensions.longterm._note import clean_text, comments_of
 from memoriter.extensions.longterm._records import same_words
-from memoriter.extensions.longterm._scoring import coverage
+from memoriter.extensions.longterm._results import coverage
 from memoriter.extensions.longterm.pages._memory_list import chain_of
 from memoriter.ids import normalize
 from memoriter.masking import mask

@@ -30,11 +30,16 @@ from memoriter.extensions.longterm._results import (
     LongTermForgotten,
     LongTermHit,
     Stored,
+    answer_of,
+    answering,
+    best,
+    coverage,
+    is_current,
     not_in_database,
     not_searchable,
+    saying,
     words_only,
 )
-from memoriter.extensions.longterm._scoring import answer_of, answering, best, coverage, is_current, saying
 from memoriter.extensions.longterm._vector_file import key_of
 from memoriter.ids import fingerprint
 from memoriter.masking import mask

@@ -21,8 +21,16 @@ from memoriter.extensions.longterm._records import (
     memories_at,
     moment_of,
 )
-from memoriter.extensions.longterm._results import Imported, LongTermAnswer, LongTermHit, OpenClawState, words_only
-from memoriter.extensions.longterm._scoring import answer_of, answering, coverage
+from memoriter.extensions.longterm._results import (
+    Imported,
+    LongTermAnswer,
+    LongTermHit,
+    OpenClawState,
+    answer_of,
+    answering,
+    coverage,
+    words_only,
+)
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
 

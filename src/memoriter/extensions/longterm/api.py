@@ -41,6 +41,7 @@ from memoriter.extensions.longterm._records import (
     least_trusted,
 )
 from memoriter.extensions.longterm._results import (
+    NEAREST,
     Found,
     Imported,
     LongTermAnswer,
@@ -53,7 +54,6 @@ from memoriter.extensions.longterm._results import (
     Stored,
     StoreState,
 )
-from memoriter.extensions.longterm._scoring import NEAREST
 from memoriter.extensions.longterm.plugin import LongTermPlugin
 
 __all__ = [
