@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memoriter.backends import ForgetRequest
 from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
 from memoriter.extensions.longterm._note import PATH, TRIES, NoteFile, NoteRules, clean_text
+from memoriter.extensions.longterm._parts import key_of
 from memoriter.extensions.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
@@ -40,7 +41,6 @@ from memoriter.extensions.longterm._results import (
     saying,
     words_only,
 )
-from memoriter.extensions.longterm._vector_file import key_of
 from memoriter.ids import fingerprint
 from memoriter.masking import mask
 from memoriter.types import Diagnostic

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memoriter.errors import IndexUnavailable, MemoriterError
 from memoriter.extensions.longterm._note import PATH
 from memoriter.extensions.longterm._openclaw import openclaw_state
+from memoriter.extensions.longterm._parts import key_of
 from memoriter.extensions.longterm._results import LongTermStats, Rebuilt
-from memoriter.extensions.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from memoriter.agent import RecallAnswer, RecallPassage
 from memoriter.environment import Deadline
 from memoriter.errors import IndexUnavailable
 from memoriter.extensions.longterm._note import PATH
+from memoriter.extensions.longterm._parts import key_of
 from memoriter.extensions.longterm._results import answering, best, is_current
-from memoriter.extensions.longterm._vector_file import key_of
 from memoriter.ids import fingerprint
 from memoriter.masking import mask
 from memoriter.values import dataclass
