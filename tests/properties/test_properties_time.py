@@ -22,7 +22,7 @@ from memoriter.extensions.longterm._inbox import parse_inbox
 from memoriter.extensions.longterm._note import clean_text, comments_of
 from memoriter.extensions.longterm._records import same_words
 from memoriter.extensions.longterm._results import coverage
-from memoriter.extensions.longterm.pages._memory_list import chain_of
+from memoriter.extensions.longterm.pages._memories import chain_of
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.pages._markdown import rendered
