@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, assert_never
 from memoriter.errors import PathRefused, UsageError, WriteConflict, WriteError, sentence
 from memoriter.extensions.importing._export import restore_ignore_file
 from memoriter.extensions.importing._files import open_files
-from memoriter.extensions.importing._known import entry_places, known_records
 from memoriter.extensions.importing._notes import (
     Run,
     beginning,
@@ -23,6 +22,8 @@ from memoriter.extensions.importing._notes import (
     entries_path,
     entry_key,
     entry_lines,
+    entry_places,
+    known_records,
     numbered,
     page_key,
     page_note,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
-    from memoriter.extensions.importing._known import KnownRecord
+    from memoriter.extensions.importing._notes import KnownRecord
     from memoriter.extensions.importing._records import Format, Record
     from memoriter.import_history import RunRecord
     from memoriter.workspace import Workspace

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.extensions.importing._files import Files
-    from memoriter.extensions.importing._known import KnownRecord
+    from memoriter.extensions.importing._notes import KnownRecord
     from memoriter.extensions.importing._records import Format, Record
 
 _BY_CONTENT = ("memoriter", "chatgpt", "claude", "gemini-takeout", "claude-mem", "mem0", "openclaw", "jsonl")
