@@ -320,8 +320,6 @@ def _check(records: Iterator[Record], form: Format, path: Path, others: OtherSou
 
 def _of_another_program(form: Format, path: Path) -> UsageError | None:
     """Return the error for an export of another program, if it is one."""
-    from memoriter.extensions.importing._run import recognise
-
     if (other := recognise(path, form.name)) is None:
         return None
     message = f"{str(path)!r} is not an export of {form.name}. It is one of {other}."
