@@ -1,14 +1,19 @@
-"""Read the objects of a JSON file one at a time, so that a file of any length needs little memory."""
+"""Read the JSON and the databases of an export, one object or row at a time: any length needs little memory."""
 
 from __future__ import annotations
 
 import codecs
 import re
+import shutil
+import tempfile
+from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from memoriter.errors import UsageError, sentence
 from memoriter.extras import require
+from memoriter.index import ForeignTables
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -157,3 +162,20 @@ def lists(value: object) -> list[Any]:
 def mapping(value: object) -> dict[str, Any]:
     """Return a value if it is an object, and an empty object otherwise."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+@contextmanager
+def open_database(files: Files, name: str) -> Generator[ForeignTables]:
+    """Open a copy of a database, with what its write-ahead log holds.
+
+    The copy is in a private temporary folder: to read a database where it is, SQLite may have to write beside it.
+    Raises UsageError: it is not a database.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.db"
+        for suffix in ("", "-wal"):
+            if not suffix or f"{name}{suffix}" in files.names:
+                with files.open(f"{name}{suffix}") as opened, Path(f"{copy}{suffix}").open("wb") as written:
+                    shutil.copyfileobj(opened, written, 1 << 20)
+        with ForeignTables.open(copy, name) as tables:
+            yield tables

@@ -9,10 +9,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.extensions.importing._json import lists, named, objects
+from memoriter.extensions.importing._json import lists, named, objects, open_database
 from memoriter.extensions.importing._records import Entry, Format, LeftOut, Record, id_of, moment, text_of
 from memoriter.extensions.importing.formats._conversation import lowered
-from memoriter.extensions.importing.formats._database import open_database
 from memoriter.ids import content_hash
 
 if TYPE_CHECKING:
