@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from memoriter.agent import Captured, Listener
 from memoriter.errors import MemoriterError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memoriter.agent import AgentEnd
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.extensions.longterm._records import Category, LongTermMemory
+    from memoriter.extensions.longterm.settings import LongTerm
 
 MOST_PER_CONVERSATION = 3
 """Memories and candidates of one conversation, as in OpenClaw."""
@@ -45,27 +46,10 @@ SIMILAR = 0.2
 """Lowest similarity above that of unrelated texts, 0..1, of a memory that is replaced."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureSettings:
-    """What is captured, and where it goes."""
-
-    rules: Literal["languages", "classic"] = "languages"
-    """`classic`: OpenClaw's, which keep whole messages."""
-    mode: Literal["store", "inbox"]
-    """`store` as OpenClaw does; `inbox` asks first."""
-    most: int = 500
-    """Longest message, in UTF-16 units (`captureMaxChars`)."""
-    phrases: tuple[str, ...] = ()
-    """Further words for "remember this" (`customTriggers`)."""
-    accept_from: float | None = None
-    """Score from which a statement in the inbox is accepted without asking; None: never."""
-
-
 class LongTermCapture:
     """Listens for the end of turns. Only the words of the user count, and only in conversations of the owner alone."""
 
-    def __init__(self, opened: Callable[[], LongTermMemories], settings: CaptureSettings) -> None:
-        """Create the listener; nothing is opened yet."""
+    def __init__(self, opened: Callable[[], LongTermMemories], settings: LongTerm) -> None:
         self._opened = opened
         self._settings = settings
 
@@ -80,16 +64,17 @@ class LongTermCapture:
         """
         if not event.success or event.audience != "private":
             return None
-        if self._settings.mode == "inbox":
+        asks = self._settings.auto_capture == "inbox"
+        if asks:
             inbox_of(self._opened()).drop_expired()
         found = self._statements(event)
         if not found:
             return None
-        turn = _Turn(self._opened(), event.session, self._settings)
+        turn = _Turn(self._opened(), event.session, self._settings.auto_accept_score)
         room = MOST_PER_CONVERSATION - turn.count()
         if room <= 0:
             return None
-        return turn.propose(found, room) if self._settings.mode == "inbox" else turn.store(found, room)
+        return turn.propose(found, room) if asks else turn.store(found, room)
 
     def _statements(self, event: AgentEnd) -> list[tuple[int, Statement]]:
         """Return what the user's messages state, each with the number of its message in the turn."""
@@ -102,10 +87,11 @@ class LongTermCapture:
         ]
 
     def _statements_in(self, text: str, recalled: Recalled) -> tuple[Statement, ...]:
-        settings = self._settings
-        if settings.rules == "languages":
-            return find_statements(text, most=settings.most, phrases=settings.phrases, known=recalled.covers)
-        if not classic_capture(text, most=settings.most, phrases=settings.phrases) or recalled.covers(text):
+        most = self._settings.capture_max_chars
+        phrases = self._settings.custom_triggers
+        if self._settings.capture_rules == "languages":
+            return find_statements(text, most=most, phrases=phrases, known=recalled.covers)
+        if not classic_capture(text, most=most, phrases=phrases) or recalled.covers(text):
             return ()
         return (Statement(text, 0, len(text), classic_category(text), CLASSIC_SCORE),)
 
@@ -113,10 +99,10 @@ class LongTermCapture:
 class _Turn:
     """What is kept of one turn of a conversation."""
 
-    def __init__(self, memories: LongTermMemories, session: str, settings: CaptureSettings) -> None:
+    def __init__(self, memories: LongTermMemories, session: str, accept_from: float | None) -> None:
         self._memories = memories
         self._session = session
-        self._settings = settings
+        self._accept_from = accept_from
         self._inbox = inbox_of(memories)
 
     def count(self) -> int:
@@ -151,8 +137,8 @@ class _Turn:
         candidates = [candidate for each in found if (candidate := self._candidate(*each, reasons)) is not None]
         added = self._inbox.propose(candidates[:room])
         acceptance = Acceptance()
-        if self._settings.accept_from is not None:
-            acceptance = accept_above(self._inbox, self._memories, added, self._settings.accept_from)
+        if self._accept_from is not None:
+            acceptance = accept_above(self._inbox, self._memories, added, self._accept_from)
         done = {each.candidate.id for each in acceptance.accepted}
         texts = [f"Remembered [{each.candidate.category}]: {each.candidate.text}" for each in acceptance.accepted]
         texts += [
@@ -212,7 +198,7 @@ class Neighbours:
 
 def neighbours(memories: LongTermMemories, text: str) -> Neighbours:
     """Return the current memories near a statement. Without vectors, only a memory with the same text is near."""
-    known = {entry.memory.id: entry.memory for entry in memories.entries() if entry.memory.status == "active"}
+    known = {key: memory for key, memory in memories.noted().items() if memory.status == "active"}
     same = tuple(Neighbour(memory, 1.0) for memory in known.values() if memory.text == text)
     if same or not known:
         return Neighbours(same)

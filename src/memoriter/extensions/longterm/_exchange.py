@@ -99,8 +99,9 @@ def import_text(memories: LongTermMemories, text: str, *, own: bool) -> Imported
         WriteError: the note could not be written.
     """
     rows, skipped = _parsed(memories, text)
-    known = {entry.memory.id for entry in memories.entries()}
-    texts = {entry.memory.text for entry in memories.entries() if entry.memory.status == "active"}
+    noted = memories.noted()
+    known = set(noted)
+    texts = {memory.text for memory in noted.values() if memory.status == "active"}
     fresh = list[LongTermMemory]()
     for row in rows:
         said = row.status == "active" and row.text in texts

@@ -558,8 +558,7 @@ def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMe
 
 
 def _memory(memories: LongTermMemories, identifier: str) -> LongTermMemory:
-    wanted = identifier.strip().lower()
-    found = next((entry.memory for entry in memories.entries() if entry.memory.id == wanted), None)
+    found = memories.noted().get(identifier.strip().lower())
     if found is None:
         raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
     return found

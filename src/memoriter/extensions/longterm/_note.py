@@ -465,17 +465,12 @@ class NoteFile:
         self._parsed: tuple[tuple[str, OwnStatements], list[NoteEntry]] = ("", OwnStatements()), []
         self._lock = threading.Lock()
 
-    def content(self) -> bytes:
-        """Return the bytes of the note; none if it does not exist. Raises PathRefused."""
-        return self._workspace.content(PATH) or b""
-
-    def entries(self) -> list[NoteEntry]:
-        """Return the memories of the note."""
-        return self.parsed()[1]
-
     def parsed(self) -> tuple[bytes, list[NoteEntry]]:
-        """Return the bytes of the note and its memories. A new item keeps its id until the note changes."""
-        content = self.content()
+        """Return the bytes of the note, none if it does not exist, and its memories. Raises PathRefused.
+
+        A new item keeps its id until the note changes.
+        """
+        content = self._workspace.content(PATH) or b""
         rules = self._rules()
         key = bytes_hash(content), rules.own
         with self._lock:

@@ -101,7 +101,7 @@ def search_openclaw(
     at = moment_of(as_of, memories.parts.wall())
     if (folder := memories.parts.openclaw) is None:
         return LongTermAnswer()
-    rows = _read(folder, vectors=True)
+    rows = read_openclaw(folder, vectors=True)
     known = {each.id: each for each in memories_at(_without_known(_memories_of(rows, memories), memories), at, ())}
     if not known:
         return LongTermAnswer()
@@ -127,17 +127,13 @@ def openclaw_state(memories: LongTermMemories) -> OpenClawState | None:
     return OpenClawState(str(folder), len(found), len(_without_known(found, memories)))
 
 
-def read_openclaw(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of an OpenClaw table, without their vectors. Nothing is written there.
+def read_openclaw(folder: Path, *, vectors: bool = False) -> list[dict[str, Any]]:
+    """Return the rows of an OpenClaw table. Nothing is written there.
 
     Raises:
         UsageError: the folder holds no table of OpenClaw.
         IndexUnavailable: the table cannot be read.
     """
-    return _read(folder, vectors=False)
-
-
-def _read(folder: Path, *, vectors: bool) -> list[dict[str, Any]]:
     if not (folder / f"{TABLE}.lance").is_dir():
         raise UsageError(
             f"The folder {str(folder)!r} holds no table {TABLE!r} of OpenClaw.",
@@ -187,8 +183,9 @@ def _other_model(memories: LongTermMemories) -> Diagnostic:
 
 def _without_known(found: Sequence[LongTermMemory], memories: LongTermMemories) -> list[LongTermMemory]:
     """Return those that are not in the note, and of several with one id or one text the first."""
-    ids = {entry.memory.id for entry in memories.entries()}
-    texts = {entry.memory.text for entry in memories.entries()}
+    noted = memories.noted()
+    ids = set(noted)
+    texts = {memory.text for memory in noted.values()}
     fresh = list[LongTermMemory]()
     for each in found:
         if each.id not in ids and each.text not in texts:

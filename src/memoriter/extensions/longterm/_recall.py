@@ -55,7 +55,7 @@ class LongTermRecall:
         if audience != "private" or len(query) < SHORTEST_PROMPT:
             return RecallAnswer(outcome="skipped")
         memories = self.memories()
-        if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
+        if not memories.parts.shared and not any(memory.trusted for memory in memories.noted().values()):
             return RecallAnswer()  # without opening the model and the database
         deadline = Deadline.within(deadline_ms, self.clock)
         passages = list[RecallPassage]()
