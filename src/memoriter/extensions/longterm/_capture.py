@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from memoriter.agent import Captured, Listener
 from memoriter.errors import MemoriterError
-from memoriter.extensions.longterm._inbox import Acceptance, Candidate, accept_above, inbox_of
+from memoriter.extensions.longterm._inbox import Acceptance, accept_above, inbox_of
 from memoriter.extensions.longterm._memories import DUPLICATE
 from memoriter.extensions.longterm._note import clean_text
-from memoriter.extensions.longterm._records import Span
+from memoriter.extensions.longterm._records import Candidate, Span
 from memoriter.extensions.longterm._results import not_compared
 from memoriter.masking import mask
 from memoriter.statements import (

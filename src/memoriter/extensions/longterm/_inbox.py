@@ -16,9 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from memoriter.api_json import iso_time, json_of
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.extensions.longterm._json import TABLES
 from memoriter.extensions.longterm._note import (
     OwnStatements,
     clean_text,
@@ -31,7 +29,9 @@ from memoriter.extensions.longterm._note import (
 from memoriter.extensions.longterm._records import (
     CATEGORIES,
     DEFAULT_CATEGORY,
+    EXPIRY_DAYS,
     ORIGINS,
+    Candidate,
     Category,
     Origin,
     Span,
@@ -59,8 +59,6 @@ HEADER = """\
 <!-- You may edit and delete candidates. `memoriter ltm accept` stores them, and `memoriter ltm reject` drops them. -->
 
 """
-EXPIRY_DAYS = 30
-"""Days after which a candidate that nobody accepted is dropped."""
 MOST_REJECTED = 500
 """Rejected texts that the inbox remembers, as hashes, so that they are not proposed again."""
 _COMMENT_NAME = "candidate"
@@ -75,32 +73,6 @@ SHORTEST_ID = 4
 LONGEST_TEXT = 10_000
 ALL = "all"
 """Stands for every candidate, instead of ids."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A statement that waits for the owner's decision."""
-
-    id: str
-    """A UUID in lower case."""
-    text: str
-    category: Category
-    score: float
-    """0..1, of the capture rules; 1 if somebody wrote it by hand."""
-    created_at: float
-    """Seconds since 1970."""
-    origin: Origin = "owner"
-    session: str = ""
-    span: Span | None = None
-    """The place of the words in the conversation; None if the text was edited, as it is no quotation then."""
-    supersedes: str = ""
-    """The id of the memory that it would replace; empty: none."""
-    principal: str = ""
-    """The configured principal whose memory it would be; empty: that of the folder."""
-
-    def expires_at(self, days: float = EXPIRY_DAYS) -> float:
-        """Return the time at which it is dropped, in seconds since 1970."""
-        return self.created_at + days * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,12 +427,6 @@ def inbox_of(memories: LongTermMemories) -> InboxFile:
     """Return the inbox beside long-term memories."""
     parts = memories.parts
     return InboxFile(parts.workspace, wall=parts.wall, days=parts.inbox_days, own=None if parts.owned else parts.own)
-
-
-def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:
-    """Return a candidate that is dropped after so many days."""
-    answer = json_of("Candidate", candidate, without={"expiresAt"}, tables=TABLES)
-    return {**answer, "expiresAt": iso_time(candidate.expires_at(days))}
 
 
 def candidate_of_json(value: Mapping[str, Any], memories: LongTermMemories) -> Candidate:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import json_of
+from memoriter.api_json import iso_time, json_of
+from memoriter.extensions.longterm._records import EXPIRY_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memoriter.extensions.longterm._records import LongTermMemory
+    from memoriter.extensions.longterm._records import Candidate, LongTermMemory
     from memoriter.extensions.longterm._results import LongTermForgotten, LongTermHit, LongTermStats, Rebuilt, Stored
 
 TABLES = """
@@ -165,3 +166,9 @@ def stats_json(stats: LongTermStats) -> dict[str, Any]:
         return answer
     of_state = _json_of("MemoryStats", state, without={"memories"})
     return {**answer, **of_state, "bytes": state.bytes, "usesIndex": stats.uses_index}
+
+
+def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:
+    """Return a candidate that is dropped after so many days."""
+    answer = _json_of("Candidate", candidate, without={"expiresAt"})
+    return {**answer, "expiresAt": iso_time(candidate.expires_at(days))}

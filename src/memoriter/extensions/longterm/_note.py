@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from math import isnan
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from memoriter.errors import WriteConflict, WriteError, sentence
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.extensions.longterm._records import Category, Speaker
+    from memoriter.extensions.longterm._records import Category, Speaker, Statement
     from memoriter.workspace import Workspace
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -73,27 +73,6 @@ _COMMENT_NAME = "memory"
 TRIES = 5
 """Attempts to write while other programs change the note."""
 T = TypeVar("T")
-
-
-class Statement(Protocol):
-    """What memories and candidates have in common."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def category(self) -> Category: ...
-    @property
-    def created_at(self) -> float: ...
-    @property
-    def session(self) -> str: ...
-    @property
-    def span(self) -> Span | None: ...
-    @property
-    def supersedes(self) -> str: ...
-    @property
-    def principal(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A long-term memory as a frozen value: its category, origin and status, and the chain of what replaced it."""
+"""A long-term memory, and a candidate for one, as frozen values; and the chains of memories that replaced others."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ ORIGINS: tuple[Origin, ...] = get_args(Origin)
 """From the most to the least trusted."""
 DEFAULT_IMPORTANCE = 0.7
 DEFAULT_CATEGORY: Category = "other"
+EXPIRY_DAYS = 30
+"""Days after which a candidate that nobody accepted is dropped."""
 
 OWN_FOLDER = "notes:"
 """Begins the principal of a folder of notes, if no principal is configured."""
@@ -120,6 +122,35 @@ class LongTermMemory:
     def trusted(self) -> bool:
         """Whether it may be put before a turn: the owner wrote it, approved it, or trusts its author."""
         return self.origin == "owner" or self.approved or self.author_trusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A statement that waits for the owner's decision."""
+
+    id: str
+    """A UUID in lower case."""
+    text: str
+    category: Category
+    score: float
+    """0..1, of the capture rules; 1 if somebody wrote it by hand."""
+    created_at: float
+    """Seconds since 1970."""
+    origin: Origin = "owner"
+    session: str = ""
+    span: Span | None = None
+    """The place of the words in the conversation; None if the text was edited, as it is no quotation then."""
+    supersedes: str = ""
+    """The id of the memory that it would replace; empty: none."""
+    principal: str = ""
+    """The configured principal whose memory it would be; empty: that of the folder."""
+
+    def expires_at(self, days: float = EXPIRY_DAYS) -> float:
+        """Return the time at which it is dropped, in seconds since 1970."""
+        return self.created_at + days * 86_400
+
+
+Statement = LongTermMemory | Candidate
 
 
 def memory_named(identifier: str, memories: Iterable[LongTermMemory]) -> LongTermMemory:

@@ -2,16 +2,15 @@
 
 from memoriter.extensions.longterm._exchange import export_markdown, export_rows, import_text
 from memoriter.extensions.longterm._inbox import (
-    Candidate,
     Inbox,
     InboxFile,
-    candidate_json,
     candidate_of_json,
     inbox_of,
     put_back,
     withdraw_approval,
 )
 from memoriter.extensions.longterm._json import (
+    candidate_json,
     forgotten_memories_json,
     hit_json,
     memory_json,
@@ -30,6 +29,7 @@ from memoriter.extensions.longterm._records import (
     CATEGORIES,
     ORIGINS,
     AsOf,
+    Candidate,
     Category,
     LongTermMemory,
     Origin,

@@ -10,7 +10,16 @@ from pydantic import Field
 from memoriter.answers import objects_of, schemas_of
 from memoriter.api_json import reason_json
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.extensions.longterm._json import TABLES
+from memoriter.extensions.longterm._json import (
+    TABLES,
+    candidate_json,
+    forgotten_memories_json,
+    hit_json,
+    memory_json,
+    rebuilt_json,
+    stats_json,
+    stored_json,
+)
 from memoriter.extensions.longterm._records import Category, Origin
 from memoriter.extras import require
 from memoriter.types import Diagnostic
@@ -119,29 +128,23 @@ class RebuildRequest(Request):
     all: bool = False
 
 
-def _memories(work: Work[Any]) -> LongTermMemories:
-    return _memories_of(work.memory)
-
-
-def _memories_of(memory: Memory) -> LongTermMemories:
+def _memories(memory: Memory) -> LongTermMemories:
     """Return the long-term memories of the server. Raises MissingPackage and ConfigError."""
     require("longterm", "Long-term memories")
     return memory.long_term
 
 
-def _inbox(work: Work[Any]) -> InboxFile:
+def _inbox(memory: Memory) -> InboxFile:
     from memoriter.extensions.longterm.api import inbox_of
 
-    return inbox_of(_memories(work))
+    return inbox_of(_memories(memory))
 
 
 def of_day(memory: Memory, is_of_day: Callable[[float], bool]) -> dict[str, Any]:
     """Return the long-term memories and candidates of a day, or why there are none."""
     try:
-        memories = _memories_of(memory)
-        from memoriter.extensions.longterm.api import candidate_json, inbox_of, memory_json
-
-        inbox = inbox_of(memories)
+        memories = _memories(memory)
+        inbox = _inbox(memory)
         candidates = [each for each in inbox.read().candidates if is_of_day(each.created_at)]
         return {
             "memories": [memory_json(each) for each in memories.memories() if is_of_day(each.created_at)],
@@ -155,10 +158,8 @@ def of_day(memory: Memory, is_of_day: Callable[[float], bool]) -> dict[str, Any]
 @_operation("GET", "/ltm/list", "list of Memory", ListMemoriesRequest)
 def list_memories(work: Work[ListMemoriesRequest]) -> list[dict[str, Any]]:
     """List long-term memories, the newest last."""
-    from memoriter.extensions.longterm.api import memory_json
-
     request = work.request
-    memories = _memories(work)
+    memories = _memories(work.memory)
     words = (request.text or "").casefold()
     found = [
         each
@@ -175,10 +176,10 @@ def list_memories(work: Work[ListMemoriesRequest]) -> list[dict[str, Any]]:
 @_operation("POST", "/ltm/search", "FoundMemories", SearchMemoriesRequest)
 def search_memories(work: Work[SearchMemoriesRequest]) -> dict[str, Any]:
     """Search long-term memories. Raises IndexUnavailable and UsageError."""
-    from memoriter.extensions.longterm.api import hit_json
-
     request = work.request
-    answer = _memories(work).search(request.query, limit=request.limit, floor=request.min_score, as_of=request.as_of)
+    answer = _memories(work.memory).search(
+        request.query, limit=request.limit, floor=request.min_score, as_of=request.as_of
+    )
     reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
     found, nearest = ([hit_json(hit, answer.replaced) for hit in hits] for hits in (answer.hits, answer.nearest))
     return {"memories": found, **({"nearest": nearest} if nearest else {}), **reasons}
@@ -190,10 +191,8 @@ def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
 
     It is the owner's, or a token's if the caller is not the owner.
     """
-    from memoriter.extensions.longterm.api import stored_json
-
     request = work.request
-    stored = _memories(work).store(
+    stored = _memories(work.memory).store(
         request.text,
         origin="owner" if work.caller.is_owner else "token",
         importance=request.importance,
@@ -206,10 +205,8 @@ def store_memory(work: Work[StoreMemoryRequest]) -> dict[str, Any]:
 @_operation("POST", "/ltm/forget", "ForgottenMemories", ForgetMemoryRequest, scope="write")
 def forget_memory(work: Work[ForgetMemoryRequest]) -> dict[str, Any]:
     """Delete a long-term memory permanently. Raises UsageError, EmbeddingError and WriteError."""
-    from memoriter.extensions.longterm.api import forgotten_memories_json
-
     request = work.request
-    memories = _memories(work)
+    memories = _memories(work.memory)
     if request.id is not None and request.query is None:
         return forgotten_memories_json(memories.forget_id(request.id))
     if request.query is not None and request.id is None:
@@ -217,61 +214,52 @@ def forget_memory(work: Work[ForgetMemoryRequest]) -> dict[str, Any]:
     raise UsageError("Give either `id` or `query`.", remedy="Send exactly one of them.")
 
 
-@_operation("GET", "/ltm/stats", "MemoryStats", name="memoryStats")
-def stats(work: Work[Request]) -> dict[str, Any]:
+@_operation("GET", "/ltm/stats", "MemoryStats")
+def memory_stats(work: Work[Request]) -> dict[str, Any]:
     """Show the state of the long-term memories."""
-    from memoriter.extensions.longterm.api import stats, stats_json
+    from memoriter.extensions.longterm.api import stats
 
-    return stats_json(stats(_memories(work)))
+    return stats_json(stats(_memories(work.memory)))
 
 
-@_operation("POST", "/ltm/rebuild", "Rebuilt", RebuildRequest, name="rebuildMemories", scope="admin")
-def rebuild(work: Work[RebuildRequest]) -> dict[str, Any]:
+@_operation("POST", "/ltm/rebuild", "Rebuilt", RebuildRequest, scope="admin")
+def rebuild_memories(work: Work[RebuildRequest]) -> dict[str, Any]:
     """Make the database hold what the note says. Raises WriteError, EmbeddingError and IndexUnavailable."""
-    from memoriter.extensions.longterm.api import rebuild, rebuilt_json
+    from memoriter.extensions.longterm.api import rebuild
 
-    return rebuilt_json(rebuild(_memories(work), everything=work.request.all))
+    return rebuilt_json(rebuild(_memories(work.memory), everything=work.request.all))
 
 
-@_operation("POST", "/ltm/approve", "Memory", ApproveRequest, name="approveMemory", scope="admin")
-def approve(work: Work[ApproveRequest]) -> dict[str, Any]:
+@_operation("POST", "/ltm/approve", "Memory", ApproveRequest, scope="admin")
+def approve_memory(work: Work[ApproveRequest]) -> dict[str, Any]:
     """Let a memory of somebody else be recalled. Raises UsageError and WriteError."""
-    from memoriter.extensions.longterm.api import memory_json
-
-    return memory_json(_memories(work).approve(work.request.id))
+    return memory_json(_memories(work.memory).approve(work.request.id))
 
 
-@_operation("POST", "/ltm/withdraw", "Memory", ApproveRequest, name="withdrawApproval", scope="admin")
-def withdraw(work: Work[ApproveRequest]) -> dict[str, Any]:
+@_operation("POST", "/ltm/withdraw", "Memory", ApproveRequest, scope="admin")
+def withdraw_approval(work: Work[ApproveRequest]) -> dict[str, Any]:
     """Withhold a memory of somebody else again. Raises UsageError and WriteError."""
-    from memoriter.extensions.longterm.api import memory_json, withdraw_approval
+    from memoriter.extensions.longterm.api import withdraw_approval
 
-    return memory_json(withdraw_approval(_memories(work), work.request.id))
+    return memory_json(withdraw_approval(_memories(work.memory), work.request.id))
 
 
-@_operation("GET", "/ltm/withheld", "list of Memory", name="withheldMemories")
-def withheld(work: Work[Request]) -> list[dict[str, Any]]:
+@_operation("GET", "/ltm/withheld", "list of Memory")
+def withheld_memories(work: Work[Request]) -> list[dict[str, Any]]:
     """List the memories that are not put before a turn, because of who wrote them."""
-    from memoriter.extensions.longterm.api import memory_json, withheld_memories
+    from memoriter.extensions.longterm.api import withheld_memories
 
-    return [memory_json(each) for each in withheld_memories(_memories(work))]
+    return [memory_json(each) for each in withheld_memories(_memories(work.memory))]
 
 
-@_operation(
-    "POST",
-    "/ltm/restore",
-    "RestoredCandidate",
-    RestoreCandidateRequest,
-    name="restoreCandidate",
-    scope="admin",
-)
-def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
+@_operation("POST", "/ltm/restore", "RestoredCandidate", RestoreCandidateRequest, scope="admin")
+def restore_candidate(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
     """Take back that a statement of the inbox was accepted, rejected or changed. Raises UsageError and WriteError."""
-    from memoriter.extensions.longterm.api import candidate_json, candidate_of_json, forgotten_memories_json, put_back
+    from memoriter.extensions.longterm.api import candidate_of_json, put_back
 
     request = work.request
-    memories = _memories(work)
-    inbox = _inbox(work)
+    memories = _memories(work.memory)
+    inbox = _inbox(work.memory)
     candidate = candidate_of_json(request.model_dump(by_alias=True), memories)
     receipt = put_back(inbox, candidate, memories, stored=request.memory or "")
     forgotten = {} if receipt is None else {"forgotten": forgotten_memories_json(receipt)}
@@ -281,38 +269,30 @@ def restore(work: Work[RestoreCandidateRequest]) -> dict[str, Any]:
 @_operation("GET", "/ltm/inbox", "list of Candidate")
 def inbox(work: Work[Request]) -> list[dict[str, Any]]:
     """List the statements that wait for a decision."""
-    from memoriter.extensions.longterm.api import candidate_json
-
-    file = _inbox(work)
+    file = _inbox(work.memory)
     return [candidate_json(each, file.days) for each in file.read().candidates]
 
 
-@_operation("POST", "/ltm/accept", "list of Accepted", CandidatesRequest, name="acceptCandidates", scope="admin")
-def accept(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
+@_operation("POST", "/ltm/accept", "list of Accepted", CandidatesRequest, scope="admin")
+def accept_candidates(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
     """Store statements of the inbox. Raises UsageError and WriteError."""
-    from memoriter.extensions.longterm.api import candidate_json, stored_json
-
-    done = _inbox(work).accept(work.request.ids, _memories(work))
+    done = _inbox(work.memory).accept(work.request.ids, _memories(work.memory))
     return [{"candidate": candidate_json(each.candidate), **stored_json(each.stored)} for each in done.accepted]
 
 
-@_operation("POST", "/ltm/reject", "list of Candidate", CandidatesRequest, name="rejectCandidates", scope="admin")
-def reject(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
+@_operation("POST", "/ltm/reject", "list of Candidate", CandidatesRequest, scope="admin")
+def reject_candidates(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
     """Drop statements of the inbox for good. Raises UsageError and WriteError."""
-    from memoriter.extensions.longterm.api import candidate_json
-
-    return [candidate_json(each) for each in _inbox(work).reject(work.request.ids)]
+    return [candidate_json(each) for each in _inbox(work.memory).reject(work.request.ids)]
 
 
-@_operation("POST", "/ltm/edit", "Candidate", EditCandidateRequest, name="editCandidate", scope="admin")
-def edit(work: Work[EditCandidateRequest]) -> dict[str, Any]:
+@_operation("POST", "/ltm/edit", "Candidate", EditCandidateRequest, scope="admin")
+def edit_candidate(work: Work[EditCandidateRequest]) -> dict[str, Any]:
     """Change a statement of the inbox. Raises UsageError and WriteError."""
-    from memoriter.extensions.longterm.api import candidate_json
-
     request = work.request
     if request.text is None and request.category is None:
         raise UsageError("There is nothing to change.", remedy="Send `text` or `category`.")
-    return candidate_json(_inbox(work).edit(request.id, text=request.text, category=request.category))
+    return candidate_json(_inbox(work.memory).edit(request.id, text=request.text, category=request.category))
 
 
 SCHEMAS = schemas_of(objects_of(TABLES))
@@ -322,16 +302,16 @@ OPERATIONS = OperationSet(
         search_memories,
         store_memory,
         forget_memory,
-        stats,
-        rebuild,
-        approve,
-        withdraw,
-        withheld,
+        memory_stats,
+        rebuild_memories,
+        approve_memory,
+        withdraw_approval,
+        withheld_memories,
         inbox,
-        accept,
-        reject,
-        edit,
-        restore,
+        accept_candidates,
+        reject_candidates,
+        edit_candidate,
+        restore_candidate,
     ),
     schemas=SCHEMAS,
     of_day=of_day,
