@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import shutil
 import tempfile
@@ -141,6 +142,14 @@ class _Utf8(RawIOBase):
     def close(self) -> None:
         self._opened.close()
         super().close()
+
+
+def parsed(text: str) -> object:
+    """Return the value of a text in JSON, or None if it is not valid."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def is_list(files: Files, name: str) -> bool:

@@ -35,7 +35,6 @@ _DATED = re.compile(r"^(?:date|created|updated)[ \t]*:", re.MULTILINE | re.IGNOR
 _DAY_NAME = re.compile(r"\d{4}[-_.]?\d{2}[-_.]?\d{2}(?!\d)")
 _PLAIN_ID = re.compile(r"(?!.*--)[A-Za-z0-9_.@+/-]{1,40}")
 _IMPORT_LINE = re.compile(r"^imported_(?:from|id|by|hash): [^\n]*\n?", re.MULTILINE)
-_MARK = "import {source}"
 _ENTRY = re.compile(r"import ([\w-]+) \(([^()]+)\), ")
 _NOT_IN_SLUG = re.compile(r"[\W_]+")
 _NOT_IN_NAME = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/\u2028\u2029\ud800-\udfff]+')
@@ -106,7 +105,7 @@ def page_note(page: Page, run: Run) -> str:
     lists = {"tags": page.tags, "aliases": page.aliases}
     own |= {key: [mask(value) for value in values] for key, values in lists.items() if values}
     if not run.own:
-        text = marked(f"{text}\n", _MARK.format(source=run.source), run.day(page.at) or "date unknown").strip()
+        text = marked(f"{text}\n", f"import {run.source}", run.day(page.at) or "date unknown").strip()
     return _with_hash(own, front, _without_secret(page.id), f"\n{text}\n", run)
 
 
@@ -187,18 +186,14 @@ def file_name(part: str) -> str:
     """
     name = " ".join(_NOT_IN_NAME.sub(" ", normalize("NFC", part)).split()).strip(" .")
     name = f"{name} note" if _RESERVED.match(name) else name
-    return _shortened(name, _NAME_BYTES)
+    if len(name.encode()) <= _NAME_BYTES:
+        return name
+    return f"{_cut_to_bytes(name, _NAME_BYTES - _DIGEST - 1)} {content_hash(name)[:_DIGEST]}"
 
 
 def clean_path(path: str) -> str:
     """Return a path from an export with each part as the name of a file or folder; `.` and `..` stay."""
     return "/".join(part if part in {"", ".", ".."} else file_name(part) for part in path.split("/"))
-
-
-def _shortened(name: str, limit: int) -> str:
-    if len(name.encode()) <= limit:
-        return name
-    return f"{_cut_to_bytes(name, limit - _DIGEST - 1)} {content_hash(name)[:_DIGEST]}"
 
 
 def numbered(path: str, number: int | str) -> str:

@@ -296,11 +296,6 @@ class _Writing:
         if self._pending_chars > PENDING_CHARS:
             self._write_entries()
 
-    def _count_update(self, known: KnownRecord) -> None:
-        self._report.updated += 1
-        if known.run not in {self._run.id, *self._report.updated_of}:
-            self._report.updated_of.append(known.run)
-
     def _write_entries(self) -> None:
         for (group, day), entries in self._pending.items():
             title = ", ".join(filter(None, (self._run.source, group, day or "undated")))
@@ -335,8 +330,10 @@ class _Writing:
             except WriteConflict:
                 self._report.kept.append(path)
                 return
+        self._report.updated += len(known)
         for each in known:
-            self._count_update(each)
+            if each.run not in {self._run.id, *self._report.updated_of}:
+                self._report.updated_of.append(each.run)
 
     def _write_new(self, path: str, note: Callable[[], str], key: str, *, records: int = 1) -> None:
         """Write a new note, beside a note that has the name already. A dry run makes only the notes that it shows."""
@@ -453,13 +450,11 @@ class OtherSources:
     """Refuses an export with ids that belong to records of another source."""
 
     def __init__(self, form: Format, run: Run, known: Mapping[str, KnownRecord], path: Path, title: str) -> None:
-        self._others = {key: each for key, each in known.items() if each.run != run.id}
+        self._others = {key: each for key, each in known.items() if form.local_ids and each.run != run.id}
         self._run = run
         self._path = path
         self._title = title
         self._is_folder = form.in_place and path.is_dir()
-        if not form.local_ids:
-            self._others.clear()
 
     def check(self, record: Record) -> None:
         """Raise UsageError if a record would replace one of another source."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from memoriter.extensions.importing._records import LeftOut, Page, text_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
@@ -66,21 +66,10 @@ def lowered(text: str) -> str:
     return "\n".join([*lines, *([fence] if fence else [])])
 
 
-class Omitted:
-    """Counts what an export has besides text, so that the report names it."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[str]()
-
-    def add(self, kind: str, number: int = 1) -> None:
-        """Count things of a kind, such as `documents of its canvas`."""
-        self._counts[kind] += number
-
-    def records(self) -> Iterator[LeftOut]:
-        """Yield a record for each kind."""
-        for kind, number in sorted(self._counts.items()):
-            if number:
-                yield LeftOut(f"{kind} ({number:,})", "memoriter does not import them")
+def omitted(counts: Counter[str]) -> Iterator[LeftOut]:
+    """Yield a record for each kind of things that an export has besides text, so that the report names it."""
+    for kind, number in sorted(counts.items()):
+        yield LeftOut(f"{kind} ({number:,})", "memoriter does not import them")
 
 
 def attached(values: Iterable[object]) -> str:
