@@ -103,9 +103,7 @@ class Budget:
 def open_files(path: Path, inner: str = "") -> Files:
     """Open the file or folder of an export. Raises UsageError: it cannot be read, or is broken or hostile.
 
-    Args:
-        path: the export.
-        inner: a regular expression for the archives inside it whose files belong to it.
+    `inner` is a regular expression for the archives inside it whose files belong to it.
     """
     try:
         if path.is_dir():

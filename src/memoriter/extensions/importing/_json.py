@@ -74,13 +74,9 @@ class _Guarded:
 
 
 def objects(files: Files, name: str, *prefixes: str) -> Generator[dict[str, Any]]:
-    """Yield the JSON objects at a place in a file, without reading the whole file into memory.
+    """Yield the JSON objects at places in a file, without reading the whole file into memory.
 
-    Args:
-        files: the export.
-        name: the file.
-        prefixes: places as `ijson` names them, such as `item` for the elements of an outermost list. With several, the
-            file is read once for each.
+    `ijson` names the places, such as `item` for the elements of an outermost list; the file is read once for each.
 
     Raises:
         UsageError: the file is not JSON, or it ends early.

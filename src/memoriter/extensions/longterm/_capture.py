@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memoriter.agent import Captured, Listener
@@ -10,7 +11,7 @@ from memoriter.extensions.longterm._inbox import Acceptance, accept_above, inbox
 from memoriter.extensions.longterm._memories import DUPLICATE
 from memoriter.extensions.longterm._note import clean_text
 from memoriter.extensions.longterm._records import Candidate, Span
-from memoriter.extensions.longterm._results import not_compared
+from memoriter.extensions.longterm._results import LongTermAnswer, LongTermHit, not_compared, saying
 from memoriter.masking import mask
 from memoriter.statements import (
     Recalled,
@@ -22,7 +23,6 @@ from memoriter.statements import (
     switches,
 )
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,6 @@ SECONDS = 30.0
 CLASSIC_SCORE = 0.5
 """Score of a message that OpenClaw's rules keep; they do not tell how sure they are."""
 NAME = "memory-lancedb"
-
 NEIGHBOURS = 5
 """Memories that are compared with a new statement."""
 SIMILAR = 0.2
@@ -158,7 +157,7 @@ class _Turn:
         near = neighbours(self._memories, text)
         reasons += near.reasons
         older = replaced_by(near, text, statement.category)
-        if older is None and any(each.similarity >= DUPLICATE and each.memory.trusted for each in near.near):
+        if older is None and any(each.score >= DUPLICATE and each.memory.trusted for each in near.hits):
             return None
         return Candidate(
             id=parts.new_id(),
@@ -178,49 +177,30 @@ def _span(number: int, statement: Statement) -> Span:
     return Span("user", number, statement.start, statement.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A current memory near a statement."""
+def neighbours(memories: LongTermMemories, text: str) -> LongTermAnswer:
+    """Return the current memories near a statement, the most similar first.
 
-    memory: LongTermMemory
-    similarity: float
-    """0..1; 0 is unrelated, 1 the same text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The current memories that are most similar to a statement, the most similar first."""
-
-    near: tuple[Neighbour, ...] = ()
-    reasons: tuple[Diagnostic, ...] = ()
-    """Why memories were not compared with the statement."""
-
-
-def neighbours(memories: LongTermMemories, text: str) -> Neighbours:
-    """Return the current memories near a statement. Without vectors, only a memory with the same text is near."""
+    Without vectors, only a memory with the same text is near, and the answer has the reason.
+    """
     known = {key: memory for key, memory in memories.noted().items() if memory.status == "active"}
-    same = tuple(Neighbour(memory, 1.0) for memory in known.values() if memory.text == text)
+    same = tuple(LongTermHit(memory, 1.0, 1.0) for memory in known.values() if memory.text == text)
     if same or not known:
-        return Neighbours(same)
+        return LongTermAnswer(same)
     try:
         vector = memories.embed([text])[0]
         found = memories.opened().search(vector, principal=memories.parts.principal, limit=4 * NEIGHBOURS)
-        mean = memories.spec().background[0]
+        spec = memories.spec()
     except MemoriterError as error:
-        return Neighbours(reasons=(not_compared(error),))
-    near = (
-        Neighbour(known[each.memory.id], min(max((each.similarity - mean) / (1 - mean), 0.0), 1.0))
-        for each in found
-        if each.memory.id in known
-    )
-    return Neighbours(tuple(near)[:NEIGHBOURS])
+        return LongTermAnswer(reasons=(not_compared(error),))
+    near = [saying(replace(each, memory=known[each.memory.id]), spec) for each in found if each.memory.id in known]
+    return LongTermAnswer(tuple(near[:NEIGHBOURS]))
 
 
-def replaced_by(near: Neighbours, text: str, category: Category) -> LongTermMemory | None:
+def replaced_by(near: LongTermAnswer, text: str, category: Category) -> LongTermMemory | None:
     """Return the memory near a statement that the statement replaces, or None."""
-    for each in near.near:
+    for each in near.hits:
         older = each.memory.text
-        if each.similarity >= SIMILAR and (
+        if each.score >= SIMILAR and (
             switches(older, text) or (each.memory.category == category and replaces(older, text))
         ):
             return each.memory

@@ -86,11 +86,8 @@ def export_markdown(memories: Iterable[LongTermMemory]) -> str:
 def import_text(memories: LongTermMemories, text: str, *, own: bool) -> Imported:
     """Add the memories of an export that are not there yet, with their ids, times and links. All are added, or none.
 
-    Args:
-        memories: where they are added.
-        text: JSON Lines or Markdown, as `export_rows` and `export_markdown` return them.
-        own: whether the export is the owner's, so that it is believed about who wrote a memory and what was approved.
-            If not, all memories get the origin `import`.
+    The text is JSON Lines or Markdown, as `export_rows` and `export_markdown` return them. An export of the owner's
+    `own` is believed about who wrote a memory and what was approved. Of others, all memories get the origin `import`.
 
     Raises:
         UsageError: the text is no export, or has memories of another principal.

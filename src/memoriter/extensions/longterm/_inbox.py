@@ -14,12 +14,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from memoriter.errors import MemoriterError, UsageError
 from memoriter.extensions.longterm._note import (
     OwnStatements,
     clean_text,
+    decoded,
     item_text,
     items_of,
     origin_of_mark,
@@ -35,6 +35,7 @@ from memoriter.extensions.longterm._records import (
     Category,
     Origin,
     Span,
+    id_of_text,
     is_memory_id,
     least_trusted,
 )
@@ -105,11 +106,8 @@ def candidate_text(candidate: Candidate) -> str:
 def parse_inbox(text: str, *, now: float, own: OwnStatements | None = None, authors: Sequence[str] = ()) -> Inbox:
     """Return the candidates of the note, and what was rejected.
 
-    Args:
-        text: the note.
-        authors: who wrote each line; empty: what the marks in the note say.
-        now: seconds since 1970; the time of a candidate that somebody wrote by hand.
-        own: what is the owner's in the folder of a project; None: the folder is the owner's.
+    `now`, in seconds since 1970, is the time of a candidate that somebody wrote by hand; `own` what is the owner's in
+    the folder of a project, and None in one of the owner. `authors` wrote the lines; empty: whom the marks name.
     """
     rejected = [mark for line in text.split("\n") if (match := _REJECTED.fullmatch(line)) for mark in match[1].split()]
     return Inbox(
@@ -170,7 +168,7 @@ def _items(
         same = candidate.id, item.text
         identifier = latest.get(same, candidate.id)
         while identifier in used:
-            identifier = _id_of(f"{identifier} {item.text}")
+            identifier = id_of_text(f"{identifier} {item.text}")
         used.add(identifier)
         latest[same] = identifier
         items.append((_as_recorded(replace(candidate, id=identifier), own), item.start, item.end))
@@ -185,11 +183,6 @@ def _as_recorded(candidate: Candidate, own: OwnStatements | None) -> Candidate:
     return replace(candidate, origin="owner" if recorded else least_trusted(candidate.origin, "import"))
 
 
-def _id_of(text: str) -> str:
-    """Return the id of a candidate that has none: it depends on the text alone, so it stays the same."""
-    return str(UUID(bytes=sha256(text.encode("utf-8", "replace")).digest()[:16], version=4))
-
-
 def _candidate_of(item: Item, now: float) -> Candidate:
     """Return the candidate of an item. What cannot be read of its comment is left out."""
     claimed = item.values.get("origin", "owner")
@@ -197,7 +190,7 @@ def _candidate_of(item: Item, now: float) -> Candidate:
     mark = None if item.mark and _OWN_MARK.fullmatch(item.mark) else item.mark
     verbatim = item.values.get("text") == text_hash(item.text)
     return Candidate(
-        id=item.id or _id_of(item.text),
+        id=item.id or id_of_text(item.text),
         text=item.text,
         category=item.category or DEFAULT_CATEGORY,
         score=item.number(missing=1.0, unreadable=0.0),
@@ -401,7 +394,7 @@ class InboxFile:
         The hash is None if there is no note.
         """
         content = self._workspace.content(PATH)
-        text = (content or b"").decode("utf-8-sig", "replace")
+        text = decoded(content or b"")
         authors = self._workspace.authors(PATH, text.split("\n"))
         inbox = parse_inbox(text, now=now, own=self._recorded(), authors=authors)
         return inbox, text, authors, None if content is None else bytes_hash(content)
@@ -478,17 +471,8 @@ def put_back(
 ) -> LongTermForgotten | None:
     """Put a candidate back into the inbox as it was before it was accepted, rejected or edited.
 
-    The candidate is written first, so nothing is lost if the rest fails.
-
-    Args:
-        inbox: where it waits again.
-        candidate: the candidate as it was.
-        memories: where it was stored.
-        stored: the id of the memory that accepting has stored, which is forgotten; empty: accepting stored none. An
-            older memory that it had replaced is current again.
-
-    Returns:
-        The receipt of the memory that was forgotten; None if there was none to forget.
+    The candidate is written first, so nothing is lost if the rest fails. Then the memory that accepting has `stored`,
+    if any, is forgotten by its id, and its receipt returned; an older one that it had replaced is current again.
 
     Raises:
         UsageError: there is no such memory, it says something else, or the candidate has expired. Nothing was changed.
@@ -501,9 +485,7 @@ def put_back(
     if memory is not None and memory.origin == "owner":
         inbox.record([candidate])
     inbox.put_back(candidate)
-    if memory is None:
-        return None
-    return memories.forget_id(memory.id)
+    return None if memory is None else memories.forget_id(memory.id)
 
 
 def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMemory:

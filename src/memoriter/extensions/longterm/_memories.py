@@ -99,16 +99,9 @@ class LongTermMemories:
     ) -> Stored:
         """Store a memory, unless it is there already: first in the note, then in the database.
 
-        If the owner says what somebody else has stored in the same words, that memory is approved.
-
-        Args:
-            text: the statement, which is stored verbatim; secrets in it become `***`.
-            origin: who wrote the words; the caller knows, and not the text.
-            importance: 0..1.
-            category: what it is about.
-            session: the conversation in which it was said.
-            span: the place of the words in the conversation.
-            supersedes: the id of an older memory that it replaces, which is kept and marked.
+        The text is stored verbatim, with `***` for secrets in it. The caller knows its origin, and not the text. The
+        importance is 0..1. `supersedes` is the id of an older memory, which is kept and marked. If the owner says what
+        somebody else has stored in the same words, that memory is approved.
 
         Raises:
             UsageError: the text is empty or too long, the importance is out of range, or there is no such older memory,

@@ -25,6 +25,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
+from memoriter.api_json import iso_time
 from memoriter.errors import WriteConflict, WriteError, sentence
 from memoriter.extensions.longterm._records import (
     CATEGORIES,
@@ -162,15 +163,11 @@ def clean_text(text: str) -> str:
 def item_text(name: str, statement: Statement, number: float, values: Sequence[str], origin: str = "") -> str:
     """Return a statement as a list item, with a line feed at its end.
 
-    Args:
-        name: the first word of the comment, such as `memory`.
-        statement: what the item says.
-        number: 0..1.
-        values: further words of the comment, or pairs of a name and a value.
-        origin: what the mark `from` names; empty: the owner's words, without a mark.
+    The comment has a name such as `memory`, a number 0..1, and values after what all statements have. The mark `from`
+    names the origin; empty: they are the owner's words, without a mark.
     """
     first, *rest = _COMMENT.sub(r"<\\\1!--", statement.text).split("\n")
-    time = _iso(statement.created_at)
+    time = iso_time(statement.created_at)
     words = [statement.id, f"{number:g}", time, *_common_values(statement), *values]
     mark = f" <!-- from: {origin}, {time[:10]} -->" if origin else ""
     head = f"- [{statement.category}] {first} <!-- {name}: {' '.join(words)} -->{mark}"
@@ -248,11 +245,6 @@ def _common_values(statement: Statement) -> Iterator[str]:
         yield f"supersedes={statement.supersedes}"
     if mark := mark_of_principal(statement.principal):
         yield mark
-
-
-def _iso(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, tz=UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)

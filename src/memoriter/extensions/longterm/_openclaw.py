@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from memoriter.errors import EmbeddingError, IndexUnavailable, UsageError, sentence
 from memoriter.extensions.longterm import _lance_upkeep as upkeep
@@ -17,6 +15,7 @@ from memoriter.extensions.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
     LongTermMemory,
+    id_of_text,
     is_memory_id,
     memories_at,
     moment_of,
@@ -222,8 +221,7 @@ def _memory_of(row: dict[str, Any], memories: LongTermMemories) -> LongTermMemor
 def _id_of(row: dict[str, Any]) -> str:
     """Return the id of a row. What is no UUID becomes one that depends on the row alone, so it stays the same."""
     written = str(row.get("id") or "").lower()
-    content = f"{written} {row.get('text')}".encode("utf-8", "replace")
-    return written if is_memory_id(written) else str(UUID(bytes=sha256(content).digest()[:16], version=4))
+    return written if is_memory_id(written) else id_of_text(f"{written} {row.get('text')}")
 
 
 def _number(value: object, default: float) -> float:

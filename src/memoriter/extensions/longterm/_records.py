@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import quote
 from uuid import UUID
@@ -57,6 +58,11 @@ def least_trusted(*origins: Origin) -> Origin:
     'web'
     """
     return max(origins, key=ORIGINS.index)
+
+
+def id_of_text(text: str) -> str:
+    """Return the id of what has none: it depends on a text alone, so it stays the same."""
+    return str(UUID(bytes=sha256(text.encode("utf-8", "replace")).digest()[:16], version=4))
 
 
 def is_memory_id(text: str) -> bool:

@@ -194,12 +194,7 @@ class LongTermStore(Protocol):
     def store(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector]) -> None:
         """Add memories, or replace those with the same ids. All of them are stored, or none.
 
-        Args:
-            memories: the memories.
-            vectors: a vector (dims,) of unit length for each.
-
-        Raises:
-            IndexUnavailable: the store cannot be written.
+        Each has a vector (dims,) of unit length. Raises IndexUnavailable: the store cannot be written.
         """
         ...
 
