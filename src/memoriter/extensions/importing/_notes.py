@@ -47,7 +47,6 @@ _NAME_BYTES = 255 - len(SUFFIX)
 """Bytes of a name without its suffix: file systems take 255."""
 _DIGEST = 8
 """Digits that tell names apart that were cut."""
-
 LONGEST_TEXT = 4 << 20
 """Characters of one note; a longer page becomes several notes."""
 

@@ -53,7 +53,6 @@ class LongTermCapture:
         self._settings = settings
 
     def listener(self) -> Listener:
-        """Return the listener for `agent_end`."""
         return Listener(NAME, "agent_end", self.capture, timeout=SECONDS)
 
     def capture(self, event: AgentEnd) -> Captured | None:

@@ -30,6 +30,7 @@ from memoriter.extensions.longterm._records import (
     CATEGORIES,
     DEFAULT_CATEGORY,
     EXPIRY_DAYS,
+    LONGEST,
     ORIGINS,
     Candidate,
     Category,
@@ -68,10 +69,8 @@ _BULLET = re.compile(r"[-*+] ")
 _OWN_MARK = re.compile(r"inbox(?:, \d{4}-\d\d-\d\d)?")
 """The mark of the inbox itself, which says that nobody has accepted the text yet."""
 _WORDS = re.compile(r"\w+")
-
 SHORTEST_ID = 4
 """Characters of an id that are enough, if no other candidate begins with them."""
-LONGEST_TEXT = 10_000
 ALL = "all"
 """Stands for every candidate, instead of ids."""
 
@@ -328,8 +327,8 @@ class InboxFile:
             UsageError: the id is unknown or ambiguous, the text is empty or too long, or there is no such category.
             WriteError: the note cannot be written.
         """
-        if text is not None and not (0 < len(text.strip()) <= LONGEST_TEXT):
-            remedy = f"Give a sentence of at most {LONGEST_TEXT:,} characters, or reject the candidate."
+        if text is not None and not (0 < len(text.strip()) <= LONGEST):
+            remedy = f"Give a sentence of at most {LONGEST:,} characters, or reject the candidate."
             raise UsageError(f"The text has {len(text.strip()):,} characters.", remedy=remedy)
         if category is not None and category not in CATEGORIES:
             raise UsageError(f"There is no category {category!r}.", remedy=f"Use one of: {', '.join(CATEGORIES)}.")

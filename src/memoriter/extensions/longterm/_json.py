@@ -127,7 +127,6 @@ _json_of = partial(json_of, tables=TABLES)
 
 
 def memory_json(memory: LongTermMemory, replaced: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return a memory."""
     answer = _json_of("Memory", memory)
     newer = (replaced or {}).get(memory.id)
     if newer and memory.status == "superseded":
@@ -141,7 +140,6 @@ def hit_json(hit: LongTermHit, replaced: Mapping[str, str] | None = None) -> dic
 
 
 def stored_json(stored: Stored) -> dict[str, Any]:
-    """Return the result of storing a memory."""
     similarity = {"similarity": round(stored.similarity, 4)} if stored.existing else {}
     answer = _json_of("StoredMemory", stored, without={"similarity"})
     return {"stored": not stored.existing, **answer, **similarity}
@@ -154,12 +152,10 @@ def forgotten_memories_json(receipt: LongTermForgotten) -> dict[str, Any]:
 
 
 def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
-    """Return what a rebuild did."""
     return _json_of("Rebuilt", rebuilt)
 
 
 def stats_json(stats: LongTermStats) -> dict[str, Any]:
-    """Return the state of the long-term memories."""
     answer = _json_of("MemoryStats", stats, without={"usesIndex"})
     state = stats.state
     if state is None:

@@ -171,7 +171,6 @@ def drop_indexes(table: Any) -> None:
 
 
 def has_index(table: Any, name: str) -> bool:
-    """Return whether a table has an index."""
     return any(index.name == name for index in table.list_indices())
 
 
@@ -333,5 +332,4 @@ def write(table: Any, rows: Any, keys: Sequence[tuple[str, str]], *, locked: boo
 
 
 def quoted(text: str) -> str:
-    """Return a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -111,7 +111,12 @@ class LongTermMemories:
         cleaned = clean_text(text)
         kept = mask(cleaned)
         check_statement(kept, importance)
-        vector, reason = self._vector(kept)
+        vector = None
+        reasons = list[Diagnostic]()
+        try:
+            vector = self.embed([kept])[0]
+        except EmbeddingError as error:
+            reasons.append(not_searchable(error))
         older = self._replaceable(supersedes, origin) if supersedes else None
         supersedes = older.id if older else ""
         if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
@@ -135,7 +140,7 @@ class LongTermMemories:
         self.add([memory])
         if older is not None:
             self.change(replace(older, status="superseded"))
-        reasons = [reason] if reason else self._indexed(memory, vector)
+        reasons += self._indexed(memory, vector)
         return Stored(memory, masked=kept != cleaned, reasons=tuple(reasons))
 
     def search(
@@ -248,10 +253,11 @@ class LongTermMemories:
         exact = [memory for memory in self.noted().values() if memory.text == cleaned]
         if len(exact) == 1:
             return self._forget(exact[0])
-        vector, reason = self._vector(cleaned)
-        if vector is None:
-            assert reason is not None
-            raise EmbeddingError(reason.message, remedy="Give the id of the memory: see `memoriter ltm list`.")
+        try:
+            vector = self.embed([cleaned])[0]
+        except EmbeddingError as error:
+            remedy = "Give the id of the memory: see `memoriter ltm list`."
+            raise EmbeddingError(not_searchable(error).message, remedy=remedy) from error
         found = self.found(vector, "", limit=FORGET_CANDIDATES, trusted=False)
         hits = best([saying(each, self.spec()) for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
         if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
@@ -374,12 +380,6 @@ class LongTermMemories:
         for start in range(0, len(texts), 32):
             vectors += list(provider.embed(texts[start : start + 32], role="document"))
         return vectors
-
-    def _vector(self, text: str) -> tuple[Vector | None, Diagnostic | None]:
-        try:
-            return self.embed([text])[0], None
-        except EmbeddingError as error:
-            return None, not_searchable(error)
 
     def found(self, vector: Vector, words: str, *, limit: int, trusted: bool) -> list[Found]:
         """Return what the database finds, as far as the note still has it, in the words of the note."""

@@ -57,12 +57,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 """The edge of a code block, in which items are no statements."""
 _COMMENT = re.compile(r"<(\\*)!--")
 _ESCAPED = re.compile(r"<\\(\\*)!--")
-
-LONGEST = 16 << 20
-"""Maximum bytes of the file."""
+LONGEST_RECORD = 16 << 20
+"""Maximum bytes of the file of `OwnStatements`."""
 MOST_CAPTURED = 500
-"""Captured statements that the file remembers."""
-
+"""Captured statements that it remembers."""
 PATH = "memory/long-term.md"
 HEADER = """\
 # Long-term memory
@@ -274,7 +272,7 @@ class OwnStatementsFile:
         """Return the statements; none if the file does not exist or cannot be used."""
         try:
             with open_plain(self._file, owned=True) as opened:
-                parsed = json.loads(opened.read(LONGEST))
+                parsed = json.loads(opened.read(LONGEST_RECORD))
         except (OSError, ValueError, RecursionError):
             return OwnStatements()
         written, approved, captured = (_texts(parsed, name) for name in ("written", "approved", "captured"))

@@ -30,10 +30,8 @@ DEFAULT_IMPORTANCE = 0.7
 DEFAULT_CATEGORY: Category = "other"
 EXPIRY_DAYS = 30
 """Days after which a candidate that nobody accepted is dropped."""
-
 OWN_FOLDER = "notes:"
 """Begins the principal of a folder of notes, if no principal is configured."""
-
 SHORTEST_ID = 8
 """Characters of the beginning of an id that are enough, as `ltm list` prints them of the memory that replaced one."""
 LONGEST = 10_000

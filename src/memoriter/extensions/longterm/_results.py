@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 EXACT_BELOW = 50_000
 """Number of memories below which a search compares all vectors, because an index would not be faster."""
-
 DEMOTION = 0.5
 """Factor of the score of a memory that a newer one has replaced."""
 WORD_SHARE = 0.5

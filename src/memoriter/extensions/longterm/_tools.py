@@ -105,7 +105,6 @@ class LongTermTools:
         self._memories = memories
 
     def list(self) -> tuple[Tool, ...]:
-        """Return the tools as values."""
         return (
             Tool(
                 "memory_store",

@@ -68,7 +68,6 @@ AS_OF = click.option(
     metavar="DAY",
     help="As the memories were at the end of this day (UTC): 2026-02-10, yesterday or 7d. Default: now.",
 )
-
 CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
 IDS = click.argument("ids", nargs=-1, metavar="[ID]...")
 EVERY = click.option("--all", "everything", is_flag=True, help="All candidates.")

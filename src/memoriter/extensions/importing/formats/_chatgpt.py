@@ -138,7 +138,8 @@ class _Reading:
             at = moment(message.get("create_time"))
             if not recipient.startswith(("canmore.create", "canmore.update")):
                 continue
-            call = mapping(parsed(_text_of_call(mapping(message.get("content")))))
+            content = mapping(message.get("content"))
+            call = mapping(parsed(text_of(content.get("text")) or "".join(map(text_of, lists(content.get("parts"))))))
             key = text_of(mapping(mapping(answer.get("metadata")).get("canvas")).get("textdoc_id"))
             if recipient.startswith("canmore.create"):
                 if text := text_of(call.get("content")):
@@ -163,10 +164,6 @@ def _update(document: Document, updates: list[Any]) -> bool:
             document.text = text
             done += 1
     return bool(updates) and done == len(updates)
-
-
-def _text_of_call(content: dict[str, Any]) -> str:
-    return text_of(content.get("text")) or "".join(map(text_of, lists(content.get("parts"))))
 
 
 def _branch(nodes: dict[str, Any], current: str) -> list[dict[str, Any]]:

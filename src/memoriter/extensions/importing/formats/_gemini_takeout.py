@@ -60,7 +60,6 @@ _HOURS = {
 """Abbreviations of time zones by their hours from UTC, without those with several common meanings, such as IST."""
 _ZONES = {name: hours for hours, names in _HOURS.items() for name in names.split()}
 _NAME = re.compile(r"\b[A-Z]{3,4}\b")
-
 _BLOCKS = frozenset({"p", "div", "section", "article", "ul", "ol", "table", "blockquote", "hr", "pre"})
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*"}

@@ -22,7 +22,6 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _OTHERS = "it is not Markdown"
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|#^\n]+)")
 _MARKDOWN_LINK = re.compile(r"\]\((?!\w+:)([^()\s#]+)(\.md|\.markdown)(#[^()\s]*)?\)")
-
 _DURABLE = ("PROJECT.md", "USER.md")
 """Notes of memsearch beside those of days."""
 _OPENCLAW_NOTE = re.compile(r"(?:(?P<workspace>.*)/)?(?:MEMORY\.md|memory\.md|memory/(?:.*/)?[^/]+\.(?:md|markdown))")
@@ -39,12 +38,8 @@ def markdown_pages(
 ) -> Iterator[Record]:
     """Yield the Markdown files of an export as pages that keep their place and their front matter.
 
-    Args:
-        files: the export.
-        names: the files; those that are not Markdown are left out.
-        folder: the folder below which they go.
-        change: returns the path, the title and the text of a note for its name and its text.
-        written: returns the time of a note for its text; None: it is the time of the file.
+    They go below `folder`; files that are not Markdown are left out. `change` returns the path, the title and the text
+    of a note for its name and its text. `written` returns its time for its text; None: it is the time of the file.
     """
     names = list(names)
     links = RenamedLinks(names)

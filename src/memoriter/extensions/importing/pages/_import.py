@@ -40,9 +40,6 @@ KEPT_SECONDS = 24 * 3_600
 """Seconds after which an upload that nobody imported is removed, with the next upload."""
 LONGEST_NAME = 150
 AGAIN = "Choose the file again."
-
-_T = TypeVar("_T")
-
 FORMATS = {
     "chatgpt": "ChatGPT",
     "claude": "Claude",
@@ -57,6 +54,7 @@ FORMATS = {
 """What a person can choose, by the names of the formats that are one file."""
 SHOWN = 20
 """Notes that are listed by name."""
+_T = TypeVar("_T")
 
 
 @asynccontextmanager
