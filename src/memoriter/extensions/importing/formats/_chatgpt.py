@@ -146,10 +146,10 @@ class _Reading:
                     kind, _, language = text_of(call.get("type")).partition("/")
                     title = text_of(call.get("name")).strip() or "Canvas"
                     document = Document(title, text, language if kind == "code" else None, at)
-                    documents.put(key or id_of(message.get("id"), text), document)
+                    documents[key or id_of(message.get("id"), text)] = document
                 else:
                     self._omitted["documents of the canvas that cannot be read"] += 1
-            elif (found := documents.get(key)) is None or not _update(found, lists(call.get("updates"))):
+            elif (found := documents.named(key)) is None or not _update(found, lists(call.get("updates"))):
                 self._omitted["changes to documents of the canvas"] += 1
         return documents
 

@@ -144,12 +144,12 @@ def _artifacts(found: dict[str, Any], left_out: Counter[str]) -> Iterator[Record
                 continue
             key = text_of(call.get("id"))
             text = text_of(call.get("content"))
-            known = documents.get(key)
+            known = documents.named(key)
             if text and call.get("command") in {"create", "rewrite"}:
                 title = text_of(call.get("title")).strip() or (known.title if known else "Artifact")
                 kind = text_of(call.get("type"))
                 language = _language(kind, text_of(call.get("language"))) if kind or not known else known.language
-                documents.put(key or id_of(None, title, text), Document(title, text, language, at))
+                documents[key or id_of(None, title, text)] = Document(title, text, language, at)
                 continue
             new = literal(known.text, text_of(call.get("old_str")), text_of(call.get("new_str"))) if known else None
             if known is None or new is None:

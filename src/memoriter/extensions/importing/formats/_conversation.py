@@ -97,23 +97,16 @@ class Document:
     at: datetime | None = None
 
 
-class Documents:
+class Documents(dict[str, Document]):
     """The documents of one conversation, by their ids in it."""
 
-    def __init__(self) -> None:
-        self._found = dict[str, Document]()
-
-    def put(self, key: str, document: Document) -> None:
-        """Add a document, or replace one of the same id."""
-        self._found[key] = document
-
-    def get(self, key: str) -> Document | None:
+    def named(self, key: str) -> Document | None:
         """Return a document, or the last one if the id is empty."""
-        return self._found.get(key) if key else next(reversed(self._found.values()), None)
+        return self.get(key) if key else next(reversed(self.values()), None)
 
     def pages(self, prefix: str) -> Iterator[Page]:
         """Yield a page for each document; its id begins with `prefix`."""
-        for key, each in self._found.items():
+        for key, each in self.items():
             text = each.text if each.language is None else fenced(each.text, each.language)
             if each.text.strip():
                 yield Page(f"{prefix} {key}", each.title, text, each.at)
