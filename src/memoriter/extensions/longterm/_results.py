@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.errors import MemoriterError
     from memoriter.extensions.longterm._records import LongTermMemory
+    from memoriter.types import ModelSpec
 
     Vector = NDArray[np.float32]
-    from memoriter.errors import MemoriterError
-    from memoriter.types import ModelSpec
 
 EXACT_BELOW = 50_000
 """Number of memories below which a search compares all vectors, because an index would not be faster."""
