@@ -18,11 +18,11 @@ from memoriter.agent.capture._condense import Known, condense_prompts, condense_
 from memoriter.agent.capture._conversation import Prompt, _texts_from_memory
 from memoriter.agent.flush._log_difference import log_entries
 from memoriter.backends._copies import CopyQuery, copy_query
-from memoriter.extensions.longterm._candidates import parse_inbox
-from memoriter.extensions.longterm._item import clean_text, comments_of
+from memoriter.extensions.longterm._inbox import parse_inbox
+from memoriter.extensions.longterm._note import clean_text, comments_of
 from memoriter.extensions.longterm._records import same_words
-from memoriter.extensions.longterm._scoring import coverage
-from memoriter.extensions.longterm.pages._memory_list import chain_of
+from memoriter.extensions.longterm._results import coverage
+from memoriter.extensions.longterm.pages._memories import chain_of
 from memoriter.ids import normalize
 from memoriter.masking import mask
 from memoriter.pages._markdown import rendered

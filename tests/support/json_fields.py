@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from memoriter.answers import TABLES, ObjectTable, objects_of
-from memoriter.extensions.importing._answers import TABLES as IMPORT_TABLES
-from memoriter.extensions.longterm._answers import TABLES as LONG_TERM_TABLES
+from memoriter.extensions.importing.commands import TABLES as IMPORT_TABLES
+from memoriter.extensions.longterm._json import TABLES as LONG_TERM_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.extensions.longterm._results import Found, StoreState
-from memoriter.extensions.longterm._scoring import is_current
+from memoriter.extensions.longterm._results import Found, StoreState, is_current
 from memoriter.search import analyse, query_terms
 
 if TYPE_CHECKING:

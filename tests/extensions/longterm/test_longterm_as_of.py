@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter import UsageError
-from memoriter.extensions.longterm._chain import memories_at, moment_of, replacements
+from memoriter.extensions.longterm._records import memories_at, moment_of, replacements
 from memoriter.extensions.longterm.api import LongTermMemory
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from long_term import NOTE
 from memoriter.errors import UsageError
-from memoriter.extensions.longterm._chain import after_forgetting, check_replaceable, current_replacement
+from memoriter.extensions.longterm._records import after_forgetting, check_replaceable, current_replacement
 from memoriter.extensions.longterm.api import LongTermMemory, rebuild, stats
 
 if TYPE_CHECKING:

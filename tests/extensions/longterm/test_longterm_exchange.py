@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from long_term import NOTE, long_term_env
 from memoriter import UsageError
-from memoriter.extensions.longterm._item import clean_text
+from memoriter.extensions.longterm._note import clean_text
 from memoriter.extensions.longterm.api import LongTermMemory, Span, export_markdown, export_rows, import_text
 
 if TYPE_CHECKING:

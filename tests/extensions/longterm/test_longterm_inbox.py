@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.extensions.longterm._candidates import EXPIRY_DAYS, Inbox, candidate_text, edited_inbox, parse_inbox
-from memoriter.extensions.longterm._item import clean_text
+from memoriter.extensions.longterm._inbox import Inbox, candidate_text, edited_inbox, parse_inbox
+from memoriter.extensions.longterm._note import clean_text
+from memoriter.extensions.longterm._records import EXPIRY_DAYS
 from memoriter.extensions.longterm.api import Candidate, InboxFile, Span
 from memoriter.workspace import Workspace, foreign_lines
 

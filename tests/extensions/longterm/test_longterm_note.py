@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.extensions.longterm._item import clean_text
-from memoriter.extensions.longterm._note import HEADER, NoteRules, edited_note, entry_text, parse_note
+from memoriter.extensions.longterm._note import HEADER, NoteRules, clean_text, edited_note, entry_text, parse_note
 from memoriter.extensions.longterm.api import LongTermMemory, Span
 from memoriter.workspace import foreign_lines
 

@@ -119,38 +119,33 @@ def write_export(
     workspace: Workspace, stream: IO[bytes], progress: Callable[[int, int], None] | None = None
 ) -> Exported:
     """Write all notes of a folder as a ZIP archive into a stream, such as stdout. Raises OSError."""
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        return _write(workspace, archive, progress)
-
-
-def _write(workspace: Workspace, archive: zipfile.ZipFile, progress: Callable[[int, int], None] | None) -> Exported:
-    scan = workspace.scan()
-    sources = [source for source in scan.sources if source.kind == "memory"]
+    sources = [source for source in workspace.scan().sources if source.kind == "memory"]
     lines = list[str]()
     left_out = list[str]()
     size = 0
-    for number, source in enumerate(sources):
-        if progress:
-            progress(number, len(sources))
-        content = _content(workspace, source.path)
-        if content is None:
-            left_out.append(source.path)
-            continue
-        size += len(content)
-        lines.append(json.dumps(_line(source.path, content, source.mtime_ns), ensure_ascii=False))
-        archive.writestr(_entry(f"notes/{source.path}", source.mtime_ns), content, zipfile.ZIP_DEFLATED)
-    archive.writestr(_entry("notes.jsonl", 0), "".join(f"{line}\n" for line in lines))
-    ignored = dict(ignore_files(workspace.root, workspace.layout))
-    for number, content in enumerate(ignored.values()):
-        archive.writestr(_entry(f"{IGNORE}{number}.txt", 0), content)
-    about: dict[str, Any] = {
-        "format": "memoriter",
-        "version": VERSION,
-        "layout": workspace.layout,
-        "notes": len(lines),
-        "ignoreFiles": list(ignored),
-    }
-    archive.writestr(_entry("export.json", 0), json.dumps(about, indent=2) + "\n")
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number, source in enumerate(sources):
+            if progress:
+                progress(number, len(sources))
+            content = _content(workspace, source.path)
+            if content is None:
+                left_out.append(source.path)
+                continue
+            size += len(content)
+            lines.append(json.dumps(_line(source.path, content, source.mtime_ns), ensure_ascii=False))
+            archive.writestr(_entry(f"notes/{source.path}", source.mtime_ns), content)
+        archive.writestr(_entry("notes.jsonl", 0), "".join(f"{line}\n" for line in lines))
+        ignored = dict(ignore_files(workspace.root, workspace.layout))
+        for number, content in enumerate(ignored.values()):
+            archive.writestr(_entry(f"{IGNORE}{number}.txt", 0), content)
+        about: dict[str, Any] = {
+            "format": "memoriter",
+            "version": VERSION,
+            "layout": workspace.layout,
+            "notes": len(lines),
+            "ignoreFiles": list(ignored),
+        }
+        archive.writestr(_entry("export.json", 0), json.dumps(about, indent=2) + "\n")
     return Exported(None, len(lines), size, tuple(left_out))
 
 
@@ -165,25 +160,22 @@ def _content(workspace: Workspace, path: str) -> bytes | None:
 
 
 def _line(path: str, content: bytes, changed_ns: int) -> dict[str, Any]:
+    """Return what `notes.jsonl` has of a note."""
     text = content.decode("utf-8", "replace")
     note = read_note(path, text)
-    titles = (*note.names, "")
+    others = marked_entries(text.split("\n"))  # what others than the owner wrote
     return {
         "path": path,
-        "title": titles[0],
+        "title": next(iter(note.names), ""),
         **({"date": note.day.isoformat()} if note.day else {}),
         "tags": list(note.tags),
-        "origins": list(_origins(text)),
+        "origins": [
+            {"start_line": each.start_line, "end_line": each.end_line, "origin": each.origin} for each in others
+        ],
         "sha256": bytes_hash(content),
         "changed_ns": changed_ns,
         "text": text,
     }
-
-
-def _origins(text: str) -> Iterator[dict[str, Any]]:
-    """Yield who wrote which lines, where that is not the owner."""
-    for entry in marked_entries(text.split("\n")):
-        yield {"start_line": entry.start_line, "end_line": entry.end_line, "origin": entry.origin}
 
 
 def _entry(name: str, changed_ns: int) -> zipfile.ZipInfo:

@@ -103,9 +103,7 @@ class Budget:
 def open_files(path: Path, inner: str = "") -> Files:
     """Open the file or folder of an export. Raises UsageError: it cannot be read, or is broken or hostile.
 
-    Args:
-        path: the export.
-        inner: a regular expression for the archives inside it whose files belong to it.
+    `inner` is a regular expression for the archives inside it whose files belong to it.
     """
     try:
         if path.is_dir():
@@ -345,29 +343,44 @@ def _tar_entry(member: tarfile.TarInfo) -> zipfile.ZipInfo:
     return entry
 
 
-class OneFile(Files):
+class _PlainFiles(Files):
+    """Files that are in no archive."""
+
+    def __init__(self, folder: Path, followed: str = "") -> None:
+        super().__init__()
+        self._folder = folder
+        self._followed = followed
+        """The file that may be a link, because the owner named it."""
+
+    def _open(self, name: str) -> BinaryIO:
+        path = self._folder / name
+        try:
+            return open_plain(path, follow=name == self._followed)
+        except OSError as error:
+            raise UsageError(f"The file {str(path)!r} cannot be read: {sentence(error.strerror or error)}") from error
+
+    def _changed(self, name: str) -> datetime | None:
+        try:
+            return datetime.fromtimestamp((self._folder / name).stat().st_mtime, UTC)
+        except (OSError, ValueError, OverflowError):
+            return None
+
+
+class OneFile(_PlainFiles):
     """A single file, with the write-ahead log of a database."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._path = path
+        super().__init__(path.parent, followed=path.name)
         log = path.with_name(f"{path.name}-wal")
         self.title = path.stem
         self.names = (path.name, *([log.name] if log.is_file() else []))
 
-    def _open(self, name: str) -> BinaryIO:
-        return _open(self._path.with_name(name), follow=name == self._path.name)
 
-    def _changed(self, name: str) -> datetime | None:
-        return _time_of(self._path.with_name(name))
-
-
-class FolderFiles(Files):
+class FolderFiles(_PlainFiles):
     """The plain files below a folder, without hidden ones. `~/project/.memsearch/memory` has the title `project`."""
 
     def __init__(self, path: Path, inner: str = "") -> None:
-        super().__init__()
-        self._path = path
+        super().__init__(path)
         names = [name for name in path.resolve().parts[1:] if name != FOLDER]
         self.title = next((name for name in reversed(names) if not name.startswith(".")), "folder")
         plain = set(_names_below(path))
@@ -375,17 +388,11 @@ class FolderFiles(Files):
             budget = Budget(self.title)
             for number, name in enumerate(_inner_of(plain, inner), 1):
                 plain.remove(name)
-                archive = self._held.enter_context(_open(path / name, follow=False))
+                archive = self._held.enter_context(self._open(name))
                 budget.take_inner(os.fstat(archive.fileno()).st_size)
                 self._add_inner(archive, number, name, budget, plain)
             self._held = self._held.pop_all()
         self.names = tuple(sorted({*plain, *self._inner}))
-
-    def _open(self, name: str) -> BinaryIO:
-        return _open(self._path / name, follow=False)
-
-    def _changed(self, name: str) -> datetime | None:
-        return _time_of(self._path / name)
 
 
 def _names_below(folder: Path) -> Iterator[str]:
@@ -410,17 +417,3 @@ def _names_below(folder: Path) -> Iterator[str]:
                 if count > MOST_FILES:
                     raise _too_many(str(folder), count)
                 yield f"{prefix}{entry.name}"
-
-
-def _open(path: Path, *, follow: bool) -> BinaryIO:
-    try:
-        return open_plain(path, follow=follow)
-    except OSError as error:
-        raise UsageError(f"The file {str(path)!r} cannot be read: {sentence(error.strerror or error)}") from error
-
-
-def _time_of(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, ValueError, OverflowError):
-        return None

@@ -1,14 +1,20 @@
-"""Read the objects of a JSON file one at a time, so that a file of any length needs little memory."""
+"""Read the JSON and the databases of an export, one object or row at a time: any length needs little memory."""
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
+import shutil
+import tempfile
+from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from memoriter.errors import UsageError, sentence
 from memoriter.extras import require
+from memoriter.index import ForeignTables
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -68,13 +74,9 @@ class _Guarded:
 
 
 def objects(files: Files, name: str, *prefixes: str) -> Generator[dict[str, Any]]:
-    """Yield the JSON objects at a place in a file, without reading the whole file into memory.
+    """Yield the JSON objects at places in a file, without reading the whole file into memory.
 
-    Args:
-        files: the export.
-        name: the file.
-        prefixes: places as `ijson` names them, such as `item` for the elements of an outermost list. With several, the
-            file is read once for each.
+    `ijson` names the places, such as `item` for the elements of an outermost list; the file is read once for each.
 
     Raises:
         UsageError: the file is not JSON, or it ends early.
@@ -138,6 +140,14 @@ class _Utf8(RawIOBase):
         super().close()
 
 
+def parsed(text: str) -> object:
+    """Return the value of a text in JSON, or None if it is not valid."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def is_list(files: Files, name: str) -> bool:
     """Return whether the outermost value of a JSON file is a list."""
     with open_text(files, name) as opened:
@@ -157,3 +167,20 @@ def lists(value: object) -> list[Any]:
 def mapping(value: object) -> dict[str, Any]:
     """Return a value if it is an object, and an empty object otherwise."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+@contextmanager
+def open_database(files: Files, name: str) -> Generator[ForeignTables]:
+    """Open a copy of a database, with what its write-ahead log holds.
+
+    The copy is in a private temporary folder: to read a database where it is, SQLite may have to write beside it.
+    Raises UsageError: it is not a database.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.db"
+        for suffix in ("", "-wal"):
+            if not suffix or f"{name}{suffix}" in files.names:
+                with files.open(f"{name}{suffix}") as opened, Path(f"{copy}{suffix}").open("wb") as written:
+                    shutil.copyfileobj(opened, written, 1 << 20)
+        with ForeignTables.open(copy, name) as tables:
+            yield tables

@@ -1,4 +1,4 @@
-"""The Markdown of imported notes: where they are, their front matter, their marks, and what was read from them again.
+"""The Markdown of imported notes: where they are, their front matter, their marks, and what is read from them again.
 
 Everything about an import is in its notes, so nothing can disagree with them: `imported_from`, `imported_id` and
 `imported_by` say which program, which record and which import a note comes from, and `imported_hash` whether the note
@@ -8,20 +8,23 @@ is as it was imported. Entries that share a note have their ids in their marks.
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import TYPE_CHECKING
 
 from memoriter.environment import local_time
 from memoriter.extensions.importing._records import Entry, Page
-from memoriter.ids import content_hash, normalize
+from memoriter.ids import bytes_hash, content_hash, normalize
 from memoriter.layout import FOLDER, SUFFIX
 from memoriter.masking import mask
+from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
 from memoriter.workspace import MAX_BYTES, entry_of, marked, marked_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
+    from pathlib import Path
 
 IMPORTED = f"{FOLDER}/imported"
 """The folder of imported notes, below the folder of notes."""
@@ -32,7 +35,6 @@ _DATED = re.compile(r"^(?:date|created|updated)[ \t]*:", re.MULTILINE | re.IGNOR
 _DAY_NAME = re.compile(r"\d{4}[-_.]?\d{2}[-_.]?\d{2}(?!\d)")
 _PLAIN_ID = re.compile(r"(?!.*--)[A-Za-z0-9_.@+/-]{1,40}")
 _IMPORT_LINE = re.compile(r"^imported_(?:from|id|by|hash): [^\n]*\n?", re.MULTILINE)
-_MARK = "import {source}"
 _ENTRY = re.compile(r"import ([\w-]+) \(([^()]+)\), ")
 _NOT_IN_SLUG = re.compile(r"[\W_]+")
 _NOT_IN_NAME = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/\u2028\u2029\ud800-\udfff]+')
@@ -45,7 +47,6 @@ _NAME_BYTES = 255 - len(SUFFIX)
 """Bytes of a name without its suffix: file systems take 255."""
 _DIGEST = 8
 """Digits that tell names apart that were cut."""
-
 LONGEST_TEXT = 4 << 20
 """Characters of one note; a longer page becomes several notes."""
 
@@ -103,7 +104,7 @@ def page_note(page: Page, run: Run) -> str:
     lists = {"tags": page.tags, "aliases": page.aliases}
     own |= {key: [mask(value) for value in values] for key, values in lists.items() if values}
     if not run.own:
-        text = marked(f"{text}\n", _MARK.format(source=run.source), run.day(page.at) or "date unknown").strip()
+        text = marked(f"{text}\n", f"import {run.source}", run.day(page.at) or "date unknown").strip()
     return _with_hash(own, front, _without_secret(page.id), f"\n{text}\n", run)
 
 
@@ -184,18 +185,14 @@ def file_name(part: str) -> str:
     """
     name = " ".join(_NOT_IN_NAME.sub(" ", normalize("NFC", part)).split()).strip(" .")
     name = f"{name} note" if _RESERVED.match(name) else name
-    return _shortened(name, _NAME_BYTES)
+    if len(name.encode()) <= _NAME_BYTES:
+        return name
+    return f"{_cut_to_bytes(name, _NAME_BYTES - _DIGEST - 1)} {content_hash(name)[:_DIGEST]}"
 
 
 def clean_path(path: str) -> str:
     """Return a path from an export with each part as the name of a file or folder; `.` and `..` stay."""
     return "/".join(part if part in {"", ".", ".."} else file_name(part) for part in path.split("/"))
-
-
-def _shortened(name: str, limit: int) -> str:
-    if len(name.encode()) <= limit:
-        return name
-    return f"{_cut_to_bytes(name, limit - _DIGEST - 1)} {content_hash(name)[:_DIGEST]}"
 
 
 def numbered(path: str, number: int | str) -> str:
@@ -316,3 +313,80 @@ def beginning(text: str) -> str:
                 break
     plain = (line.strip() for line in lines)
     return " ".join(line for line in plain if line and not line.startswith("<!-- "))[:120]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNote:
+    """A note of an earlier import."""
+
+    path: str
+    """Below the folder of notes."""
+    front: Imported
+    unchanged: bool
+    """Whether nobody has edited it since."""
+    expected: str
+    """`ids.bytes_hash` of its content."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRecord:
+    """Where an imported record is, and whether it still says the same."""
+
+    path: str
+    hash: str
+    """Of the note for a page, and of its lines for an entry."""
+    run: str
+    unchanged: bool
+
+
+def imported_notes(root: Path, source: str = "") -> Iterator[KnownNote]:
+    """Yield the imported notes of a folder of notes, or only those of one format. Other files are left out."""
+    pending = [f"{IMPORTED}/{source}" if source else IMPORTED]
+    while pending:
+        folder = pending.pop()
+        try:
+            entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            path = f"{folder}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(path)
+            elif entry.name.endswith(SUFFIX) and not entry.name.startswith("."):
+                try:
+                    content = read_plain(root / path, MAX_BYTES)
+                except OSError:
+                    continue
+                text = content.decode("utf-8", "replace")
+                if front := read_imported(text):
+                    yield KnownNote(path, front, front.is_unchanged(text), bytes_hash(content), text)
+
+
+def known_records(root: Path, source: str) -> dict[str, KnownRecord]:
+    """Return the records of a format that were imported before, by the key of their id."""
+    known = dict[str, KnownRecord]()
+    for note in imported_notes(root, source):
+        if note.front.id:
+            known[note.front.id] = KnownRecord(note.path, note.front.hash, note.front.run, note.unchanged)
+            continue
+        for key, text in entry_texts(note.text).items():
+            known[f"entry {key}"] = KnownRecord(note.path, content_hash(text), note.front.run, note.unchanged)
+    return known
+
+
+def entry_texts(text: str) -> dict[str, str]:
+    """Return the lines of each imported entry of a note, by the key of its id."""
+    lines = text.split("\n")
+    found = dict[str, str]()
+    for key, first, last in entries_in(text):
+        found[key] = found.get(key, "") + "".join(f"{line}\n" for line in lines[first - 1 : last]).rstrip("\n") + "\n"
+    return found
+
+
+def entry_places(text: str) -> dict[str, tuple[int, int]]:
+    """Return the first and last line (1-based) of each imported entry of a note, by the key of its id."""
+    found = dict[str, tuple[int, int]]()
+    for key, first, last in entries_in(text):
+        found[key] = found.get(key, (first, last))[0], last
+    return found

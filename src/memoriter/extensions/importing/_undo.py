@@ -8,8 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from memoriter.errors import UsageError
-from memoriter.extensions.importing._known import imported_notes
-from memoriter.extensions.importing._notes import IMPORTED, entries_in
+from memoriter.extensions.importing._notes import IMPORTED, entries_in, imported_notes
 from memoriter.ids import bytes_hash
 from memoriter.import_history import History
 from memoriter.permissions import folder_lock

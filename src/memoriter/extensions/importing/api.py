@@ -18,8 +18,7 @@ from memoriter.extensions.importing._records import (
     Page,
     Record,
 )
-from memoriter.extensions.importing._run import ImportReport, Sample, run_import
-from memoriter.extensions.importing._sources import recognise
+from memoriter.extensions.importing._run import ImportReport, Sample, recognise, run_import
 from memoriter.extensions.importing._undo import PastImport, UndoPlan, past_imports, plan_undo, undo
 from memoriter.extensions.importing.formats import FORMATS
 

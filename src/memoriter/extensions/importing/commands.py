@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memoriter.api_json import json_of
 from memoriter.cli import DONE, FAILED, Command, GlobalOptions, check_trust, is_interactive, pluralize, writing
 from memoriter.errors import UsageError, sentence
 
@@ -24,6 +25,56 @@ FORMATS = (
     *("obsidian", "notion", "jsonl", "memoriter"),
 )
 SHOWN_NOTES = 10
+TABLES = """
+ImportReport: What `import` did, or with `--dry-run` would do.
+format | text | the format of the export
+id | text | names the import for `--undo`; empty if it added and changed nothing, or restored an export of memoriter
+workspace | text | the folder of notes
+dryRun | boolean | whether nothing was written
+notes | integer | notes that were added
+records | integer | texts that were added: pages, and entries of the notes of a day
+updated | integer | texts that changed since the last import
+updatedOf | list of text | the earlier imports that added the changed notes
+present | integer | texts that were there already
+kept | list of text | notes that you edited and that differ from the export; they stay as they are
+leftOut | integer | number of all that was not imported
+notRestored | integer | of those, exported notes that could not be put back
+reasons | list of [LeftOut] | the first 20 of them
+samples | list of [Sample] | up to 5 of the notes
+
+LeftOut: Something that was not imported.
+name | text | what it is
+reason | text | the cause
+
+Sample: A note of an import.
+path | text | the note
+text | text | its beginning
+
+Imports: The result of `import --list`.
+imports | list of [PastImport] | the imports that can be undone
+
+PastImport: One import.
+id | text | names the import for `--undo`
+format | text | the format of the export
+notes | integer | notes of the import
+records | integer | texts in these notes
+edited | integer | notes that you edited since
+changed | integer | notes of earlier imports that it changed, and that undoing it restores
+
+ImportUndone: The result of `import --undo`.
+id | text | the import
+dryRun | boolean | whether nothing was removed
+removed | list of text | the notes that were removed, or with `--dry-run` would be
+restored | list of text | the notes of earlier imports that were restored, or with `--dry-run` would be
+kept | list of text | notes that you edited since; they stay
+
+Exported: The result of `export`.
+file | text | the archive
+notes | integer | notes in it
+bytes | integer | size of these notes together
+leftOut | list of text | notes that are outside of the folder, or changed or vanished meanwhile
+"""
+"""Every field of the JSON of these commands, in the form of `memoriter.answers.TABLES`."""
 
 
 @click.command(cls=Command, name="import", section="Move")
@@ -106,8 +157,7 @@ def export_command(file: str, *, force: bool) -> None:
         else:
             exported = export_notes(workspace, expand_home(file), force=force, progress=progress)
     if screen.as_json:
-        left = list(exported.left_out)
-        screen.json({"file": str(exported.file), "notes": exported.notes, "bytes": exported.bytes, "leftOut": left})
+        screen.json(json_of("Exported", exported, tables=TABLES))
         return
     if not to_stdout:
         screen.show([((f"{pluralize(exported.notes, 'note')} in ", ""), (str(exported.file), "bold"), (".", ""))])
@@ -158,31 +208,13 @@ def _import(notes: Notes, source: str, path: Path, screen: Screen, *, own: bool,
             progress=_steps(step, "import"),
         )
     if screen.as_json:
-        screen.json(_report_json(report, workspace))
+        names = {"format": report.source, "id": report.id, "workspace": str(workspace.root)}
+        screen.json({**names, **json_of("ImportReport", report, tables=TABLES)})
     else:
         screen.show(list(_report_lines(report, workspace)))
         screen.note(*_left_lines(report))
     if report.not_restored:
         click.get_current_context().exit(FAILED)
-
-
-def _report_json(report: ImportReport, workspace: Workspace) -> dict[str, Any]:
-    return {
-        "format": report.source,
-        "id": report.id,
-        "workspace": str(workspace.root),
-        "dryRun": report.dry_run,
-        "notes": report.notes,
-        "records": report.records,
-        "updated": report.updated,
-        "updatedOf": report.updated_of,
-        "present": report.present,
-        "kept": report.kept,
-        "leftOut": report.left_out,
-        "notRestored": report.not_restored,
-        "reasons": [{"name": each.name, "reason": each.reason} for each in report.reasons],
-        "samples": [{"path": each.path, "text": each.text} for each in report.samples],
-    }
 
 
 def _report_lines(report: ImportReport, workspace: Workspace) -> Iterator[Line]:
@@ -224,8 +256,7 @@ def _show_imports(notes: Notes, screen: Screen) -> None:
 
     found = past_imports(notes.trusted_workspace.root, _records(notes))
     if screen.as_json:
-        keys = {"id": "id", "format": "source", **{key: key for key in ("notes", "records", "edited", "changed")}}
-        rows = [{key: getattr(each, name) for key, name in keys.items()} for each in found]
+        rows = [{"id": each.id, "format": each.source, **json_of("PastImport", each, tables=TABLES)} for each in found]
         screen.json({"imports": rows})
         return
     for each in found:

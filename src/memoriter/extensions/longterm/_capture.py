@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from memoriter.agent import Captured, Listener
 from memoriter.errors import MemoriterError
-from memoriter.extensions.longterm._candidates import Candidate
 from memoriter.extensions.longterm._inbox import Acceptance, accept_above, inbox_of
-from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._memories import DUPLICATE
-from memoriter.extensions.longterm._records import Span
-from memoriter.extensions.longterm._results import not_compared
+from memoriter.extensions.longterm._note import clean_text
+from memoriter.extensions.longterm._records import Candidate, Span
+from memoriter.extensions.longterm._results import LongTermAnswer, LongTermHit, not_compared, saying
 from memoriter.masking import mask
 from memoriter.statements import (
     Recalled,
@@ -23,7 +23,6 @@ from memoriter.statements import (
     switches,
 )
 from memoriter.types import Diagnostic
-from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from memoriter.agent import AgentEnd
     from memoriter.extensions.longterm._memories import LongTermMemories
     from memoriter.extensions.longterm._records import Category, LongTermMemory
+    from memoriter.extensions.longterm.settings import LongTerm
 
 MOST_PER_CONVERSATION = 3
 """Memories and candidates of one conversation, as in OpenClaw."""
@@ -39,39 +39,20 @@ SECONDS = 30.0
 CLASSIC_SCORE = 0.5
 """Score of a message that OpenClaw's rules keep; they do not tell how sure they are."""
 NAME = "memory-lancedb"
-
 NEIGHBOURS = 5
 """Memories that are compared with a new statement."""
 SIMILAR = 0.2
 """Lowest similarity above that of unrelated texts, 0..1, of a memory that is replaced."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureSettings:
-    """What is captured, and where it goes."""
-
-    rules: Literal["languages", "classic"] = "languages"
-    """`classic`: OpenClaw's, which keep whole messages."""
-    mode: Literal["store", "inbox"]
-    """`store` as OpenClaw does; `inbox` asks first."""
-    most: int = 500
-    """Longest message, in UTF-16 units (`captureMaxChars`)."""
-    phrases: tuple[str, ...] = ()
-    """Further words for "remember this" (`customTriggers`)."""
-    accept_from: float | None = None
-    """Score from which a statement in the inbox is accepted without asking; None: never."""
-
-
 class LongTermCapture:
     """Listens for the end of turns. Only the words of the user count, and only in conversations of the owner alone."""
 
-    def __init__(self, opened: Callable[[], LongTermMemories], settings: CaptureSettings) -> None:
-        """Create the listener; nothing is opened yet."""
+    def __init__(self, opened: Callable[[], LongTermMemories], settings: LongTerm) -> None:
         self._opened = opened
         self._settings = settings
 
     def listener(self) -> Listener:
-        """Return the listener for `agent_end`."""
         return Listener(NAME, "agent_end", self.capture, timeout=SECONDS)
 
     def capture(self, event: AgentEnd) -> Captured | None:
@@ -81,16 +62,17 @@ class LongTermCapture:
         """
         if not event.success or event.audience != "private":
             return None
-        if self._settings.mode == "inbox":
+        asks = self._settings.auto_capture == "inbox"
+        if asks:
             inbox_of(self._opened()).drop_expired()
         found = self._statements(event)
         if not found:
             return None
-        turn = _Turn(self._opened(), event.session, self._settings)
+        turn = _Turn(self._opened(), event.session, self._settings.auto_accept_score)
         room = MOST_PER_CONVERSATION - turn.count()
         if room <= 0:
             return None
-        return turn.propose(found, room) if self._settings.mode == "inbox" else turn.store(found, room)
+        return turn.propose(found, room) if asks else turn.store(found, room)
 
     def _statements(self, event: AgentEnd) -> list[tuple[int, Statement]]:
         """Return what the user's messages state, each with the number of its message in the turn."""
@@ -103,10 +85,11 @@ class LongTermCapture:
         ]
 
     def _statements_in(self, text: str, recalled: Recalled) -> tuple[Statement, ...]:
-        settings = self._settings
-        if settings.rules == "languages":
-            return find_statements(text, most=settings.most, phrases=settings.phrases, known=recalled.covers)
-        if not classic_capture(text, most=settings.most, phrases=settings.phrases) or recalled.covers(text):
+        most = self._settings.capture_max_chars
+        phrases = self._settings.custom_triggers
+        if self._settings.capture_rules == "languages":
+            return find_statements(text, most=most, phrases=phrases, known=recalled.covers)
+        if not classic_capture(text, most=most, phrases=phrases) or recalled.covers(text):
             return ()
         return (Statement(text, 0, len(text), classic_category(text), CLASSIC_SCORE),)
 
@@ -114,10 +97,10 @@ class LongTermCapture:
 class _Turn:
     """What is kept of one turn of a conversation."""
 
-    def __init__(self, memories: LongTermMemories, session: str, settings: CaptureSettings) -> None:
+    def __init__(self, memories: LongTermMemories, session: str, accept_from: float | None) -> None:
         self._memories = memories
         self._session = session
-        self._settings = settings
+        self._accept_from = accept_from
         self._inbox = inbox_of(memories)
 
     def count(self) -> int:
@@ -152,8 +135,8 @@ class _Turn:
         candidates = [candidate for each in found if (candidate := self._candidate(*each, reasons)) is not None]
         added = self._inbox.propose(candidates[:room])
         acceptance = Acceptance()
-        if self._settings.accept_from is not None:
-            acceptance = accept_above(self._inbox, self._memories, added, self._settings.accept_from)
+        if self._accept_from is not None:
+            acceptance = accept_above(self._inbox, self._memories, added, self._accept_from)
         done = {each.candidate.id for each in acceptance.accepted}
         texts = [f"Remembered [{each.candidate.category}]: {each.candidate.text}" for each in acceptance.accepted]
         texts += [
@@ -173,7 +156,7 @@ class _Turn:
         near = neighbours(self._memories, text)
         reasons += near.reasons
         older = replaced_by(near, text, statement.category)
-        if older is None and any(each.similarity >= DUPLICATE and each.memory.trusted for each in near.near):
+        if older is None and any(each.score >= DUPLICATE and each.memory.trusted for each in near.hits):
             return None
         return Candidate(
             id=parts.new_id(),
@@ -193,49 +176,30 @@ def _span(number: int, statement: Statement) -> Span:
     return Span("user", number, statement.start, statement.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A current memory near a statement."""
+def neighbours(memories: LongTermMemories, text: str) -> LongTermAnswer:
+    """Return the current memories near a statement, the most similar first.
 
-    memory: LongTermMemory
-    similarity: float
-    """0..1; 0 is unrelated, 1 the same text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The current memories that are most similar to a statement, the most similar first."""
-
-    near: tuple[Neighbour, ...] = ()
-    reasons: tuple[Diagnostic, ...] = ()
-    """Why memories were not compared with the statement."""
-
-
-def neighbours(memories: LongTermMemories, text: str) -> Neighbours:
-    """Return the current memories near a statement. Without vectors, only a memory with the same text is near."""
-    known = {entry.memory.id: entry.memory for entry in memories.entries() if entry.memory.status == "active"}
-    same = tuple(Neighbour(memory, 1.0) for memory in known.values() if memory.text == text)
+    Without vectors, only a memory with the same text is near, and the answer has the reason.
+    """
+    known = {key: memory for key, memory in memories.noted().items() if memory.status == "active"}
+    same = tuple(LongTermHit(memory, 1.0, 1.0) for memory in known.values() if memory.text == text)
     if same or not known:
-        return Neighbours(same)
+        return LongTermAnswer(same)
     try:
         vector = memories.embed([text])[0]
         found = memories.opened().search(vector, principal=memories.parts.principal, limit=4 * NEIGHBOURS)
-        mean = memories.spec().background[0]
+        spec = memories.spec()
     except MemoriterError as error:
-        return Neighbours(reasons=(not_compared(error),))
-    near = (
-        Neighbour(known[each.memory.id], min(max((each.similarity - mean) / (1 - mean), 0.0), 1.0))
-        for each in found
-        if each.memory.id in known
-    )
-    return Neighbours(tuple(near)[:NEIGHBOURS])
+        return LongTermAnswer(reasons=(not_compared(error),))
+    near = [saying(replace(each, memory=known[each.memory.id]), spec) for each in found if each.memory.id in known]
+    return LongTermAnswer(tuple(near[:NEIGHBOURS]))
 
 
-def replaced_by(near: Neighbours, text: str, category: Category) -> LongTermMemory | None:
+def replaced_by(near: LongTermAnswer, text: str, category: Category) -> LongTermMemory | None:
     """Return the memory near a statement that the statement replaces, or None."""
-    for each in near.near:
+    for each in near.hits:
         older = each.memory.text
-        if each.similarity >= SIMILAR and (
+        if each.score >= SIMILAR and (
             switches(older, text) or (each.memory.category == category and replaces(older, text))
         ):
             return each.memory

@@ -11,9 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from memoriter.errors import UsageError, sentence
-from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._json import memory_json
-from memoriter.extensions.longterm._note import HEADER, entry_text, parse_note, principals_in
+from memoriter.extensions.longterm._note import HEADER, clean_text, entry_text, parse_note, principals_in
 from memoriter.extensions.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
@@ -87,11 +86,8 @@ def export_markdown(memories: Iterable[LongTermMemory]) -> str:
 def import_text(memories: LongTermMemories, text: str, *, own: bool) -> Imported:
     """Add the memories of an export that are not there yet, with their ids, times and links. All are added, or none.
 
-    Args:
-        memories: where they are added.
-        text: JSON Lines or Markdown, as `export_rows` and `export_markdown` return them.
-        own: whether the export is the owner's, so that it is believed about who wrote a memory and what was approved.
-            If not, all memories get the origin `import`.
+    The text is JSON Lines or Markdown, as `export_rows` and `export_markdown` return them. An export of the owner's
+    `own` is believed about who wrote a memory and what was approved. Of others, all memories get the origin `import`.
 
     Raises:
         UsageError: the text is no export, or has memories of another principal.
@@ -100,8 +96,9 @@ def import_text(memories: LongTermMemories, text: str, *, own: bool) -> Imported
         WriteError: the note could not be written.
     """
     rows, skipped = _parsed(memories, text)
-    known = {entry.memory.id for entry in memories.entries()}
-    texts = {entry.memory.text for entry in memories.entries() if entry.memory.status == "active"}
+    noted = memories.noted()
+    known = set(noted)
+    texts = {memory.text for memory in noted.values() if memory.status == "active"}
     fresh = list[LongTermMemory]()
     for row in rows:
         said = row.status == "active" and row.text in texts

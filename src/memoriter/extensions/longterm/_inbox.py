@@ -1,47 +1,205 @@
-"""The inbox of long-term memories: propose, list, accept, reject and edit candidates."""
+"""The inbox of long-term memories: its note, `memory/inbox.md`, with one list item for each candidate, and decisions.
+
+- [fact] I live in Oslo. <!-- candidate: 0b4… 0.7 2026-11-23T13:00:00.000Z text=1f… --> <!-- from: inbox, 2026-11-23 -->
+
+People may edit the note. The second comment marks the text as not yet accepted, so that no search of the notes takes it
+for the owner's. An item without a comment is a candidate that somebody wrote by hand. In the folder of a project, a
+candidate is the owner's only if it is recorded so (`OwnStatements`).
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from memoriter.api_json import iso_time, json_of
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.extensions.longterm._answers import TABLES
-from memoriter.extensions.longterm._candidates import (
-    EXPIRY_DAYS,
-    PATH,
-    Candidate,
-    Inbox,
-    edited_inbox,
-    parse_inbox,
-    text_hash,
-    with_rejected,
-    without_expired,
+from memoriter.extensions.longterm._note import (
+    OwnStatements,
+    clean_text,
+    decoded,
+    item_text,
+    items_of,
+    origin_of_mark,
+    repeated,
+    statement_key,
 )
-from memoriter.extensions.longterm._item import clean_text
-from memoriter.extensions.longterm._note import repeated
-from memoriter.extensions.longterm._records import CATEGORIES, Span, is_memory_id
+from memoriter.extensions.longterm._records import (
+    CATEGORIES,
+    DEFAULT_CATEGORY,
+    EXPIRY_DAYS,
+    LONGEST,
+    ORIGINS,
+    Candidate,
+    Category,
+    Origin,
+    Span,
+    id_of_text,
+    is_memory_id,
+    least_trusted,
+)
 from memoriter.ids import bytes_hash
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memoriter.extensions.longterm._memories import LongTermMemories
-    from memoriter.extensions.longterm._own_statements import OwnStatements, OwnStatementsFile
-    from memoriter.extensions.longterm._records import Category, LongTermMemory
+    from memoriter.extensions.longterm._note import Item, OwnStatementsFile
+    from memoriter.extensions.longterm._records import LongTermMemory
     from memoriter.extensions.longterm._results import LongTermForgotten, Stored
     from memoriter.workspace import Workspace
 
+PATH = "memory/inbox.md"
+HEADER = """\
+# Inbox of long-term memories
+
+<!-- You may edit and delete candidates. `memoriter ltm accept` stores them, and `memoriter ltm reject` drops them. -->
+
+"""
+MOST_REJECTED = 500
+"""Rejected texts that the inbox remembers, as hashes, so that they are not proposed again."""
+_COMMENT_NAME = "candidate"
+_REJECTED = re.compile(r"<!-- rejected: ([0-9a-f ]*) -->[ \t\r]*")
+_BULLET = re.compile(r"[-*+] ")
+_OWN_MARK = re.compile(r"inbox(?:, \d{4}-\d\d-\d\d)?")
+"""The mark of the inbox itself, which says that nobody has accepted the text yet."""
+_WORDS = re.compile(r"\w+")
 SHORTEST_ID = 4
 """Characters of an id that are enough, if no other candidate begins with them."""
-LONGEST_TEXT = 10_000
 ALL = "all"
 """Stands for every candidate, instead of ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """What the inbox note contains."""
+
+    candidates: tuple[Candidate, ...] = ()
+    rejected: tuple[str, ...] = ()
+    """Hashes of rejected texts, the oldest first."""
+
+    def has(self, text: str) -> bool:
+        """Return whether a statement waits here, or was rejected. Case and punctuation make no difference."""
+        mark = text_hash(text)
+        return mark in self.rejected or any(text_hash(each.text) == mark for each in self.candidates)
+
+
+def text_hash(text: str) -> str:
+    """Return a hash of the words of a text, 16 hexadecimal digits."""
+    return sha256(" ".join(_WORDS.findall(text.casefold())).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def candidate_text(candidate: Candidate) -> str:
+    """Return a candidate as a list item, with a line feed at its end."""
+    values = [f"text={text_hash(candidate.text)}"]
+    if candidate.origin != "owner":
+        values.append(f"origin={candidate.origin}")
+    return item_text(_COMMENT_NAME, candidate, candidate.score, values, "inbox")
+
+
+def parse_inbox(text: str, *, now: float, own: OwnStatements | None = None, authors: Sequence[str] = ()) -> Inbox:
+    """Return the candidates of the note, and what was rejected.
+
+    `now`, in seconds since 1970, is the time of a candidate that somebody wrote by hand; `own` what is the owner's in
+    the folder of a project, and None in one of the owner. `authors` wrote the lines; empty: whom the marks name.
+    """
+    rejected = [mark for line in text.split("\n") if (match := _REJECTED.fullmatch(line)) for mark in match[1].split()]
+    return Inbox(
+        tuple(candidate for candidate, _, _ in _items(text, now, own, authors)), tuple(rejected[-MOST_REJECTED:])
+    )
+
+
+def edited_inbox(
+    text: str, new: Inbox, *, now: float, own: OwnStatements | None = None, authors: Sequence[str] = ()
+) -> str:
+    """Return the note with the candidates of `new` and its rejected texts; all other lines stay as they are."""
+    lines = text.split("\n")
+    wanted = {each.id: each for each in new.candidates}
+    items = _items(text, now, own, authors)
+    for candidate, start, end in reversed(items):
+        kept = wanted.get(candidate.id)
+        if kept is None:
+            del lines[start:end]
+        elif kept != candidate:
+            lines[start:end] = candidate_text(kept).removesuffix("\n").split("\n")
+    lines = [line for line in lines if not _REJECTED.fullmatch(line)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    there = {candidate.id for candidate, _, _ in items}
+    added = [candidate_text(each).removesuffix("\n") for each in new.candidates if each.id not in there]
+    if not lines:
+        lines = HEADER.rstrip("\n").split("\n")
+    if added and not _BULLET.match(lines[-1]) and not lines[-1].startswith((" ", "\t")):
+        lines.append("")
+    lines += added
+    if new.rejected:
+        lines += ["", f"<!-- rejected: {' '.join(new.rejected[-MOST_REJECTED:])} -->"]
+    return "\n".join(lines) + "\n"
+
+
+def without_expired(inbox: Inbox, now: float, days: float = EXPIRY_DAYS) -> Inbox:
+    """Return the inbox without the candidates that nobody accepted in time."""
+    return replace(inbox, candidates=tuple(each for each in inbox.candidates if each.expires_at(days) > now))
+
+
+def with_rejected(inbox: Inbox, ids: Iterable[str]) -> Inbox:
+    """Return the inbox without these candidates, whose texts are not proposed again."""
+    dropped = set(ids)
+    marks = [text_hash(each.text) for each in inbox.candidates if each.id in dropped]
+    kept = tuple(each for each in inbox.candidates if each.id not in dropped)
+    return Inbox(kept, tuple(dict.fromkeys((*inbox.rejected, *marks)))[-MOST_REJECTED:])
+
+
+def _items(
+    text: str, now: float, own: OwnStatements | None, authors: Sequence[str] = ()
+) -> list[tuple[Candidate, int, int]]:
+    """Return the candidates, each with its first line and the line after its last one (0-based)."""
+    used = set[str]()
+    latest: dict[tuple[str, str], str] = {}  # of equal items, since the next id is made from the last one
+    items: list[tuple[Candidate, int, int]] = []
+    for item in items_of(text, _COMMENT_NAME, authors):
+        candidate = _candidate_of(item, now)
+        same = candidate.id, item.text
+        identifier = latest.get(same, candidate.id)
+        while identifier in used:
+            identifier = id_of_text(f"{identifier} {item.text}")
+        used.add(identifier)
+        latest[same] = identifier
+        items.append((_as_recorded(replace(candidate, id=identifier), own), item.start, item.end))
+    return items
+
+
+def _as_recorded(candidate: Candidate, own: OwnStatements | None) -> Candidate:
+    """Return a candidate with its origin: in a project, anybody may have written or changed what is not recorded."""
+    if own is None:
+        return candidate
+    recorded = statement_key(candidate) in own.captured
+    return replace(candidate, origin="owner" if recorded else least_trusted(candidate.origin, "import"))
+
+
+def _candidate_of(item: Item, now: float) -> Candidate:
+    """Return the candidate of an item. What cannot be read of its comment is left out."""
+    claimed = item.values.get("origin", "owner")
+    origin: Origin = claimed if claimed in ORIGINS else "import"
+    mark = None if item.mark and _OWN_MARK.fullmatch(item.mark) else item.mark
+    verbatim = item.values.get("text") == text_hash(item.text)
+    return Candidate(
+        id=item.id or id_of_text(item.text),
+        text=item.text,
+        category=item.category or DEFAULT_CATEGORY,
+        score=item.number(missing=1.0, unreadable=0.0),
+        created_at=item.time(now),
+        origin=origin_of_mark(mark, origin),
+        session=item.session,
+        span=item.span if verbatim else None,
+        supersedes=item.supersedes,
+        principal=item.principal,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +327,8 @@ class InboxFile:
             UsageError: the id is unknown or ambiguous, the text is empty or too long, or there is no such category.
             WriteError: the note cannot be written.
         """
-        if text is not None and not (0 < len(text.strip()) <= LONGEST_TEXT):
-            remedy = f"Give a sentence of at most {LONGEST_TEXT:,} characters, or reject the candidate."
+        if text is not None and not (0 < len(text.strip()) <= LONGEST):
+            remedy = f"Give a sentence of at most {LONGEST:,} characters, or reject the candidate."
             raise UsageError(f"The text has {len(text.strip()):,} characters.", remedy=remedy)
         if category is not None and category not in CATEGORIES:
             raise UsageError(f"There is no category {category!r}.", remedy=f"Use one of: {', '.join(CATEGORIES)}.")
@@ -235,7 +393,7 @@ class InboxFile:
         The hash is None if there is no note.
         """
         content = self._workspace.content(PATH)
-        text = (content or b"").decode("utf-8-sig", "replace")
+        text = decoded(content or b"")
         authors = self._workspace.authors(PATH, text.split("\n"))
         inbox = parse_inbox(text, now=now, own=self._recorded(), authors=authors)
         return inbox, text, authors, None if content is None else bytes_hash(content)
@@ -261,12 +419,6 @@ def inbox_of(memories: LongTermMemories) -> InboxFile:
     """Return the inbox beside long-term memories."""
     parts = memories.parts
     return InboxFile(parts.workspace, wall=parts.wall, days=parts.inbox_days, own=None if parts.owned else parts.own)
-
-
-def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:
-    """Return a candidate that is dropped after so many days."""
-    answer = json_of("Candidate", candidate, without={"expiresAt"}, tables=TABLES)
-    return {**answer, "expiresAt": iso_time(candidate.expires_at(days))}
 
 
 def candidate_of_json(value: Mapping[str, Any], memories: LongTermMemories) -> Candidate:
@@ -318,17 +470,8 @@ def put_back(
 ) -> LongTermForgotten | None:
     """Put a candidate back into the inbox as it was before it was accepted, rejected or edited.
 
-    The candidate is written first, so nothing is lost if the rest fails.
-
-    Args:
-        inbox: where it waits again.
-        candidate: the candidate as it was.
-        memories: where it was stored.
-        stored: the id of the memory that accepting has stored, which is forgotten; empty: accepting stored none. An
-            older memory that it had replaced is current again.
-
-    Returns:
-        The receipt of the memory that was forgotten; None if there was none to forget.
+    The candidate is written first, so nothing is lost if the rest fails. Then the memory that accepting has `stored`,
+    if any, is forgotten by its id, and its receipt returned; an older one that it had replaced is current again.
 
     Raises:
         UsageError: there is no such memory, it says something else, or the candidate has expired. Nothing was changed.
@@ -341,9 +484,7 @@ def put_back(
     if memory is not None and memory.origin == "owner":
         inbox.record([candidate])
     inbox.put_back(candidate)
-    if memory is None:
-        return None
-    return memories.forget_id(memory.id)
+    return None if memory is None else memories.forget_id(memory.id)
 
 
 def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMemory:
@@ -364,8 +505,7 @@ def withdraw_approval(memories: LongTermMemories, identifier: str) -> LongTermMe
 
 
 def _memory(memories: LongTermMemories, identifier: str) -> LongTermMemory:
-    wanted = identifier.strip().lower()
-    found = next((entry.memory for entry in memories.entries() if entry.memory.id == wanted), None)
+    found = memories.noted().get(identifier.strip().lower())
     if found is None:
         raise UsageError(f"There is no memory with the id {identifier!r}.", remedy="See `memoriter ltm list`.")
     return found

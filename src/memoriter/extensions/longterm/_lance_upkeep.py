@@ -171,7 +171,6 @@ def drop_indexes(table: Any) -> None:
 
 
 def has_index(table: Any, name: str) -> bool:
-    """Return whether a table has an index."""
     return any(index.name == name for index in table.list_indices())
 
 
@@ -307,11 +306,8 @@ def write(table: Any, rows: Any, keys: Sequence[tuple[str, str]], *, locked: boo
     conflicts if a merge uses the index. So new rows are simply added after a lookup, if no other writer can add them
     meanwhile, and everything else is merged without the index.
 
-    Args:
-        table: the table, in its latest version.
-        rows: the rows as a table of Arrow.
-        keys: the id and the principal of each row; only needed with the lock.
-        locked: whether this process holds the lock of all writers.
+    The table is in its latest version, and the rows are a table of Arrow. The keys are the id and the principal of each
+    row, which are only needed if this process holds the lock of all writers.
 
     Raises:
         RuntimeError: nothing was written.
@@ -336,5 +332,4 @@ def write(table: Any, rows: Any, keys: Sequence[tuple[str, str]], *, locked: boo
 
 
 def quoted(text: str) -> str:
-    """Return a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING
 
 from memoriter.backends import ForgetRequest
 from memoriter.errors import EmbeddingError, IndexUnavailable, MemoriterError, UsageError, WriteConflict, sentence
-from memoriter.extensions.longterm._chain import (
-    after_forgetting,
-    check_replaceable,
-    memories_at,
-    moment_of,
-    replacements,
-)
-from memoriter.extensions.longterm._item import clean_text
-from memoriter.extensions.longterm._note import PATH, TRIES, NoteFile, NoteRules
+from memoriter.extensions.longterm._note import PATH, TRIES, NoteFile, NoteRules, clean_text
+from memoriter.extensions.longterm._parts import key_of
 from memoriter.extensions.longterm._records import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
     LongTermMemory,
+    after_forgetting,
+    check_replaceable,
     check_statement,
     is_memory_id,
+    memories_at,
     memory_named,
+    moment_of,
+    replacements,
     same_words,
 )
 from memoriter.extensions.longterm._results import (
@@ -33,12 +31,16 @@ from memoriter.extensions.longterm._results import (
     LongTermForgotten,
     LongTermHit,
     Stored,
+    answer_of,
+    answering,
+    best,
+    coverage,
+    is_current,
     not_in_database,
     not_searchable,
+    saying,
     words_only,
 )
-from memoriter.extensions.longterm._scoring import answer_of, answering, best, coverage, is_current, saying
-from memoriter.extensions.longterm._vector_file import key_of
 from memoriter.ids import fingerprint
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
@@ -47,10 +49,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.environment import Deadline
-    from memoriter.extensions.longterm._chain import AsOf
     from memoriter.extensions.longterm._note import NoteEntry
     from memoriter.extensions.longterm._parts import LongTermParts
-    from memoriter.extensions.longterm._records import Category, Origin, Span
+    from memoriter.extensions.longterm._records import AsOf, Category, Origin, Span
     from memoriter.extensions.longterm._results import LongTermStore, Vector
     from memoriter.types import ModelSpec
 
@@ -98,16 +99,9 @@ class LongTermMemories:
     ) -> Stored:
         """Store a memory, unless it is there already: first in the note, then in the database.
 
-        If the owner says what somebody else has stored in the same words, that memory is approved.
-
-        Args:
-            text: the statement, which is stored verbatim; secrets in it become `***`.
-            origin: who wrote the words; the caller knows, and not the text.
-            importance: 0..1.
-            category: what it is about.
-            session: the conversation in which it was said.
-            span: the place of the words in the conversation.
-            supersedes: the id of an older memory that it replaces, which is kept and marked.
+        The text is stored verbatim, with `***` for secrets in it. The caller knows its origin, and not the text. The
+        importance is 0..1. `supersedes` is the id of an older memory, which is kept and marked. If the owner says what
+        somebody else has stored in the same words, that memory is approved.
 
         Raises:
             UsageError: the text is empty or too long, the importance is out of range, or there is no such older memory,
@@ -117,7 +111,12 @@ class LongTermMemories:
         cleaned = clean_text(text)
         kept = mask(cleaned)
         check_statement(kept, importance)
-        vector, reason = self._vector(kept)
+        vector = None
+        reasons = list[Diagnostic]()
+        try:
+            vector = self.embed([kept])[0]
+        except EmbeddingError as error:
+            reasons.append(not_searchable(error))
         older = self._replaceable(supersedes, origin) if supersedes else None
         supersedes = older.id if older else ""
         if same := self._same(kept, vector, by_owner=origin == "owner", without=supersedes):
@@ -141,7 +140,7 @@ class LongTermMemories:
         self.add([memory])
         if older is not None:
             self.change(replace(older, status="superseded"))
-        reasons = [reason] if reason else self._indexed(memory, vector)
+        reasons += self._indexed(memory, vector)
         return Stored(memory, masked=kept != cleaned, reasons=tuple(reasons))
 
     def search(
@@ -173,7 +172,7 @@ class LongTermMemories:
         at = moment_of(as_of, self.parts.wall())
         if not query.strip():
             raise UsageError("There is nothing to search for: the query is empty.", remedy="Give a question or a word.")
-        known = {entry.memory.id: entry.memory for entry in self.entries()}
+        known = self.noted()
         if not known and not self.parts.shared:
             return LongTermAnswer()
         try:
@@ -182,21 +181,25 @@ class LongTermMemories:
             memories = memories_at([*known.values()], at, known.values())
             memories = [memory for memory in memories if not trusted or is_current(memory)]
             hits = [LongTermHit(memory, coverage(query, memory.text), None) for memory in memories]
-            by_words = replacements(known.values(), at)
-            return replace(answer_of(hits, limit, floor), reasons=(words_only(error),), replaced=by_words)
+            replaced = replacements(known.values(), at)
+            return replace(answer_of(hits, limit, floor), reasons=(words_only(error),), replaced=replaced)
         most = max(limit, 4) * 4 if at is None else max(len(known), limit) + limit * 4  # later ones are left out
         found = self.found(vector, query if words else "", limit=most, trusted=trusted and at is None)
         linked = {**known, **{each.memory.id: each.memory for each in found}}.values()
         memories = memories_at([each.memory for each in found], at, linked)
-        memories = [memory for memory in memories if not trusted or is_current(memory)]
         similarities = {each.memory.id: each.similarity for each in found}
         background = self.spec().background
-        hits = [answering(memory, similarities[memory.id], query if words else "", background) for memory in memories]
+        hits = [
+            answering(memory, similarities[memory.id], query if words else "", background)
+            for memory in memories
+            if not trusted or is_current(memory)
+        ]
         replaced = replacements(linked, at)
         return replace(answer_of(hits, limit, floor), reasons=self.missing(), replaced=replaced)
 
-    def keep_vectors(self, rows: dict[str, tuple[str, Vector]]) -> None:
-        """Add vectors to their copy. If that fails, the copy is made again when it is needed."""
+    def keep_vectors(self, memories: Sequence[LongTermMemory], vectors: Sequence[Vector]) -> None:
+        """Add the vectors of memories to their copy. If that fails, the copy is made again when it is needed."""
+        rows = {row.id: (key_of(row.text), vector) for row, vector in zip(memories, vectors, strict=True)}
         with suppress(OSError):
             self.parts.vectors.add(fingerprint(self.spec()), rows)
 
@@ -218,12 +221,12 @@ class LongTermMemories:
         if self.parts.shared and (elsewhere := self._beyond_note(identifier)):
             message = f"The memory {elsewhere.id} is in the note of another folder."
             raise UsageError(message, remedy="Change it in that folder; here you can only forget it.")
-        return memory_named(identifier, [entry.memory for entry in self.entries()])
+        return memory_named(identifier, self.noted().values())
 
     def _replaceable(self, identifier: str, origin: Origin) -> LongTermMemory:
         """Return the memory that a new one of this origin replaces. Raises UsageError if there is none."""
         older = self.named(identifier)
-        check_replaceable(older, [entry.memory for entry in self.entries()])
+        check_replaceable(older, self.noted().values())
         if older.trusted and origin not in {"owner", *self.parts.trusted}:
             message = "The memory was not stored: what came with a token replaces no memory that you trust."
             raise UsageError(message, remedy="Store it without `supersedes`, and let the owner decide.")
@@ -232,7 +235,7 @@ class LongTermMemories:
     def _beyond_note(self, identifier: str) -> LongTermMemory | None:
         """Return the memory with an id that is in the database, and not in the note."""
         wanted = identifier.strip().lower()
-        if not is_memory_id(wanted) or any(entry.memory.id == wanted for entry in self.entries()):
+        if not is_memory_id(wanted) or wanted in self.noted():
             return None
         return next(iter(self.opened().get([wanted], principal=self.parts.principal)), None)
 
@@ -247,13 +250,14 @@ class LongTermMemories:
         """
         cleaned = clean_text(query)
         check_statement(cleaned, DEFAULT_IMPORTANCE)
-        exact = [entry.memory for entry in self.entries() if entry.memory.text == cleaned]
+        exact = [memory for memory in self.noted().values() if memory.text == cleaned]
         if len(exact) == 1:
             return self._forget(exact[0])
-        vector, reason = self._vector(cleaned)
-        if vector is None:
-            assert reason is not None
-            raise EmbeddingError(reason.message, remedy="Give the id of the memory: see `memoriter ltm list`.")
+        try:
+            vector = self.embed([cleaned])[0]
+        except EmbeddingError as error:
+            remedy = "Give the id of the memory: see `memoriter ltm list`."
+            raise EmbeddingError(not_searchable(error).message, remedy=remedy) from error
         found = self.found(vector, "", limit=FORGET_CANDIDATES, trusted=False)
         hits = best([saying(each, self.spec()) for each in found], FORGET_CANDIDATES, FORGET_FLOOR)
         if len(hits) == 1 and hits[0].score > FORGET_AT_ONCE:
@@ -265,7 +269,7 @@ class LongTermMemories:
 
     def erase_removed(self) -> tuple[Diagnostic, ...]:
         """Erase from the database what the note does not have any more. Return a diagnostic if that fails."""
-        known = {entry.memory.id for entry in self.entries()}
+        known = self.noted()
         try:
             store = self.opened()
             principal = self.parts.principal
@@ -287,7 +291,7 @@ class LongTermMemories:
         With `as_of`, they are as they were then. Raises UsageError if that is no day.
         """
         at = moment_of(as_of, self.parts.wall())
-        own = [entry.memory for entry in self.entries()]
+        own = [*self.noted().values()]
         if self.parts.shared:
             rows = self.opened().memories(principal=self.parts.principal)
             own += [memory for memory in rows if memory.note != self.parts.note]
@@ -323,7 +327,7 @@ class LongTermMemories:
         vectors = self.embed([memory.text for memory in memories])
         self.add(memories)
         self.opened().store(memories, vectors)
-        self.keep_vectors({row.id: (key_of(row.text), vector) for row, vector in zip(memories, vectors, strict=True)})
+        self.keep_vectors(memories, vectors)
 
     def change(self, memory: LongTermMemory) -> None:
         """Write a changed status or approval into the note, and into the database if that can be written.
@@ -338,8 +342,12 @@ class LongTermMemories:
             return  # searches follow the note
 
     def entries(self) -> list[NoteEntry]:
-        """Return the memories of the note."""
-        return self.file.entries()
+        """Return the memories of the note, with their lines."""
+        return self.file.parsed()[1]
+
+    def noted(self) -> dict[str, LongTermMemory]:
+        """Return the memories of the note by their ids, in its order."""
+        return {entry.memory.id: entry.memory for entry in self.entries()}
 
     def opened(self) -> LongTermStore:
         """Return the store for vectors of the current model.
@@ -373,15 +381,9 @@ class LongTermMemories:
             vectors += list(provider.embed(texts[start : start + 32], role="document"))
         return vectors
 
-    def _vector(self, text: str) -> tuple[Vector | None, Diagnostic | None]:
-        try:
-            return self.embed([text])[0], None
-        except EmbeddingError as error:
-            return None, not_searchable(error)
-
     def found(self, vector: Vector, words: str, *, limit: int, trusted: bool) -> list[Found]:
         """Return what the database finds, as far as the note still has it, in the words of the note."""
-        known = {entry.memory.id: entry.memory for entry in self.entries()}
+        known = self.noted()
         principal = self.parts.principal
         kept = list[Found]()
         for each in self.opened().search(vector, principal=principal, limit=limit, words=words, trusted=trusted):
@@ -401,10 +403,9 @@ class LongTermMemories:
 
     def _same(self, text: str, vector: Vector | None, *, by_owner: bool, without: str) -> LongTermHit | None:
         """Return the current memory that says the same, or None. For the owner, similar words of others are not."""
-        for entry in self.entries():
-            current = entry.memory.status == "active" and entry.memory.id != without
-            if current and same_words(entry.memory.text, text):
-                return LongTermHit(entry.memory, 1.0, 1.0)
+        for memory in self.noted().values():
+            if memory.status == "active" and memory.id != without and same_words(memory.text, text):
+                return LongTermHit(memory, 1.0, 1.0)
         if vector is None:
             return None
         try:
@@ -420,7 +421,7 @@ class LongTermMemories:
         if vector is not None:
             try:
                 self.opened().store([memory], [vector])
-                self.keep_vectors({memory.id: (key_of(memory.text), vector)})
+                self.keep_vectors([memory], [vector])
             except MemoriterError as error:
                 return [not_searchable(error)]
         return []
@@ -457,7 +458,7 @@ class LongTermMemories:
 
     def _mend_chain(self, memory: LongTermMemory, left: list[Diagnostic]) -> tuple[LongTermMemory, ...]:
         """Write what forgetting a memory changes in its chain, and return the memories that are current again."""
-        changed = after_forgetting(memory, [entry.memory for entry in self.entries()])
+        changed = after_forgetting(memory, self.noted().values())
         try:
             for each in changed:
                 self.change(each)

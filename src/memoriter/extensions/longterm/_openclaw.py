@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from memoriter.errors import EmbeddingError, IndexUnavailable, UsageError, sentence
 from memoriter.extensions.longterm import _lance_upkeep as upkeep
-from memoriter.extensions.longterm._chain import memories_at, moment_of
-from memoriter.extensions.longterm._item import clean_text
 from memoriter.extensions.longterm._lance import TABLE
+from memoriter.extensions.longterm._note import clean_text
 from memoriter.extensions.longterm._records import (
     CATEGORIES,
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
     LongTermMemory,
+    id_of_text,
     is_memory_id,
+    memories_at,
+    moment_of,
 )
-from memoriter.extensions.longterm._results import Imported, LongTermAnswer, LongTermHit, OpenClawState, words_only
-from memoriter.extensions.longterm._scoring import answer_of, answering, coverage
+from memoriter.extensions.longterm._results import (
+    Imported,
+    LongTermAnswer,
+    LongTermHit,
+    OpenClawState,
+    answer_of,
+    answering,
+    coverage,
+    words_only,
+)
 from memoriter.masking import mask
 from memoriter.types import Diagnostic
 
@@ -29,9 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from memoriter.extensions.longterm._chain import AsOf
     from memoriter.extensions.longterm._memories import LongTermMemories
-    from memoriter.extensions.longterm._records import Category
+    from memoriter.extensions.longterm._records import AsOf, Category
     from memoriter.extensions.longterm._results import Vector
 
 SCHEMA_ROW = "__schema__"
@@ -93,7 +100,7 @@ def search_openclaw(
     at = moment_of(as_of, memories.parts.wall())
     if (folder := memories.parts.openclaw) is None:
         return LongTermAnswer()
-    rows = _read(folder, vectors=True)
+    rows = read_openclaw(folder, vectors=True)
     known = {each.id: each for each in memories_at(_without_known(_memories_of(rows, memories), memories), at, ())}
     if not known:
         return LongTermAnswer()
@@ -119,17 +126,13 @@ def openclaw_state(memories: LongTermMemories) -> OpenClawState | None:
     return OpenClawState(str(folder), len(found), len(_without_known(found, memories)))
 
 
-def read_openclaw(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of an OpenClaw table, without their vectors. Nothing is written there.
+def read_openclaw(folder: Path, *, vectors: bool = False) -> list[dict[str, Any]]:
+    """Return the rows of an OpenClaw table. Nothing is written there.
 
     Raises:
         UsageError: the folder holds no table of OpenClaw.
         IndexUnavailable: the table cannot be read.
     """
-    return _read(folder, vectors=False)
-
-
-def _read(folder: Path, *, vectors: bool) -> list[dict[str, Any]]:
     if not (folder / f"{TABLE}.lance").is_dir():
         raise UsageError(
             f"The folder {str(folder)!r} holds no table {TABLE!r} of OpenClaw.",
@@ -179,8 +182,9 @@ def _other_model(memories: LongTermMemories) -> Diagnostic:
 
 def _without_known(found: Sequence[LongTermMemory], memories: LongTermMemories) -> list[LongTermMemory]:
     """Return those that are not in the note, and of several with one id or one text the first."""
-    ids = {entry.memory.id for entry in memories.entries()}
-    texts = {entry.memory.text for entry in memories.entries()}
+    noted = memories.noted()
+    ids = set(noted)
+    texts = {memory.text for memory in noted.values()}
     fresh = list[LongTermMemory]()
     for each in found:
         if each.id not in ids and each.text not in texts:
@@ -217,8 +221,7 @@ def _memory_of(row: dict[str, Any], memories: LongTermMemories) -> LongTermMemor
 def _id_of(row: dict[str, Any]) -> str:
     """Return the id of a row. What is no UUID becomes one that depends on the row alone, so it stays the same."""
     written = str(row.get("id") or "").lower()
-    content = f"{written} {row.get('text')}".encode("utf-8", "replace")
-    return written if is_memory_id(written) else str(UUID(bytes=sha256(content).digest()[:16], version=4))
+    return written if is_memory_id(written) else id_of_text(f"{written} {row.get('text')}")
 
 
 def _number(value: object, default: float) -> float:

@@ -9,7 +9,6 @@ from memoriter.errors import IndexUnavailable, MemoriterError
 from memoriter.extensions.longterm._note import PATH
 from memoriter.extensions.longterm._openclaw import openclaw_state
 from memoriter.extensions.longterm._results import LongTermStats, Rebuilt
-from memoriter.extensions.longterm._vector_file import key_of
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
@@ -34,10 +33,10 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
         memories.file.change({**unmarked, **numbered})
     note = memories.parts.note
     principal = memories.parts.principal
-    current = {entry.memory.id: entry.memory for entry in memories.entries()}
+    current = memories.noted()
     store = memories.opened()
     stored = {row.id: row for row in store.memories(principal=principal) if row.note == note}
-    fresh = [memory for memory in current.values() if everything or _text_of(stored, memory) != memory.text]
+    fresh = [row for row in current.values() if everything or row.id not in stored or stored[row.id].text != row.text]
     vectors = memories.embed([memory.text for memory in fresh])
     gone = [key for key in stored if key not in current]
     removed = store.delete(gone, principal=principal) if gone else 0
@@ -47,15 +46,10 @@ def rebuild(memories: LongTermMemories, *, everything: bool = False) -> Rebuilt:
         store.change(memory)
     store.maintain(erase=bool(gone))
     memories.parts.vectors.remove(gone)
-    memories.keep_vectors({row.id: (key_of(row.text), vector) for row, vector in zip(fresh, vectors, strict=True)})
+    memories.keep_vectors(fresh, vectors)
     added = sum(memory.id not in stored for memory in fresh)
     changed = len(fresh) - added + len(others)
     return Rebuilt(len(current), added, changed, removed, len(numbered))
-
-
-def _text_of(stored: dict[str, LongTermMemory], memory: LongTermMemory) -> str | None:
-    row = stored.get(memory.id)
-    return None if row is None else row.text
 
 
 def withheld_memories(memories: LongTermMemories) -> list[LongTermMemory]:
@@ -64,15 +58,13 @@ def withheld_memories(memories: LongTermMemories) -> list[LongTermMemory]:
     Their authors are neither the owner nor trusted, and the owner has not approved them. Those of other folders are
     decided about in their folders.
     """
-    left_out = [
-        entry.memory for entry in memories.entries() if entry.memory.status == "active" and not entry.memory.trusted
-    ]
+    left_out = [each for each in memories.noted().values() if each.status == "active" and not each.trusted]
     return sorted(left_out, key=lambda memory: (memory.created_at, memory.id))
 
 
 def stats(memories: LongTermMemories) -> LongTermStats:
     """Return the state of the long-term memories. A database that cannot be read is a diagnostic."""
-    known = [entry.memory for entry in memories.entries()]
+    known = [*memories.noted().values()]
     parts = memories.parts
     reasons = list[Diagnostic]()
     stored = None

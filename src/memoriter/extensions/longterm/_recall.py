@@ -10,8 +10,8 @@ from memoriter.agent import RecallAnswer, RecallPassage
 from memoriter.environment import Deadline
 from memoriter.errors import IndexUnavailable
 from memoriter.extensions.longterm._note import PATH
-from memoriter.extensions.longterm._scoring import answering, best, is_current
-from memoriter.extensions.longterm._vector_file import key_of
+from memoriter.extensions.longterm._parts import key_of
+from memoriter.extensions.longterm._results import answering, best, is_current
 from memoriter.ids import fingerprint
 from memoriter.masking import mask
 from memoriter.values import dataclass
@@ -55,13 +55,13 @@ class LongTermRecall:
         if audience != "private" or len(query) < SHORTEST_PROMPT:
             return RecallAnswer(outcome="skipped")
         memories = self.memories()
-        if not memories.parts.shared and not any(entry.memory.trusted for entry in memories.entries()):
+        if not memories.parts.shared and not any(memory.trusted for memory in memories.noted().values()):
             return RecallAnswer()  # without opening the model and the database
         deadline = Deadline.within(deadline_ms, self.clock)
         passages = list[RecallPassage]()
         room = self.max_chars
         tokens = self.max_tokens
-        hits = matching_memories(memories, query, limit=LIMIT, deadline=deadline)
+        hits = _matching_memories(memories, query, deadline)
         for hit in hits:
             text = hit.memory.text
             if len(text) <= room and (cost := estimate_tokens(text)) <= tokens:
@@ -72,9 +72,7 @@ class LongTermRecall:
         return RecallAnswer(passages, "match" if hits else "none")
 
 
-def matching_memories(
-    memories: LongTermMemories, message: str, *, limit: int, deadline: Deadline
-) -> tuple[LongTermHit, ...]:
+def _matching_memories(memories: LongTermMemories, message: str, deadline: Deadline) -> tuple[LongTermHit, ...]:
     """Return the current memories that the owner wrote or approved and that match a message, the nearest first.
 
     Raises:
@@ -84,11 +82,11 @@ def matching_memories(
     vector = memories.parts.embedding.query_vector(mask(message), deadline)
     spec = memories.spec()
     if memories.parts.shared:
-        near = memories.found(vector, "", limit=limit, trusted=True)
+        near = memories.found(vector, "", limit=LIMIT, trusted=True)
         hits = [answering(each.memory, each.similarity, "", spec.background) for each in near]
     else:
         hits = _compare_own(memories, vector, spec)
-    return best(hits, limit, LEAST_SIMILARITY)
+    return best(hits, LIMIT, LEAST_SIMILARITY)
 
 
 def _compare_own(memories: LongTermMemories, vector: Vector, spec: ModelSpec) -> list[LongTermHit]:

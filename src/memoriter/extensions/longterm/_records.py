@@ -1,17 +1,21 @@
-"""A long-term memory as a frozen value, and the words for its category, its origin and its status."""
+"""A long-term memory, and a candidate for one, as frozen values; and the chains of memories that replaced others."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import quote
 from uuid import UUID
 
 from memoriter.errors import UsageError
+from memoriter.filters import parse_day
 from memoriter.types import Category
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
 Origin = Literal["owner", "agent", "tool", "token", "web", "import"]
 """Who wrote the words of a memory. The host records it when the memory is stored, and it never changes."""
@@ -24,17 +28,20 @@ ORIGINS: tuple[Origin, ...] = get_args(Origin)
 """From the most to the least trusted."""
 DEFAULT_IMPORTANCE = 0.7
 DEFAULT_CATEGORY: Category = "other"
-
-
+EXPIRY_DAYS = 30
+"""Days after which a candidate that nobody accepted is dropped."""
 OWN_FOLDER = "notes:"
 """Begins the principal of a folder of notes, if no principal is configured."""
-
 SHORTEST_ID = 8
 """Characters of the beginning of an id that are enough, as `ltm list` prints them of the memory that replaced one."""
 LONGEST = 10_000
 """Characters of a memory at most. A memory is one statement; what is longer belongs in a note."""
 _ENDS = ".!\u3002\uff01\uff0e"
 """Ends of sentences, which make no difference to what a statement says."""
+
+AsOf = float | date | str | None
+"""A time: seconds since 1970, or a day (UTC), whose end is meant: a date, or text such as `2026-02-10`, `yesterday`
+or `7d`; None: now."""
 
 
 def mark_of_principal(principal: str) -> str:
@@ -49,6 +56,11 @@ def least_trusted(*origins: Origin) -> Origin:
     'web'
     """
     return max(origins, key=ORIGINS.index)
+
+
+def id_of_text(text: str) -> str:
+    """Return the id of what has none: it depends on a text alone, so it stays the same."""
+    return str(UUID(bytes=sha256(text.encode("utf-8", "replace")).digest()[:16], version=4))
 
 
 def is_memory_id(text: str) -> bool:
@@ -116,6 +128,35 @@ class LongTermMemory:
         return self.origin == "owner" or self.approved or self.author_trusted
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A statement that waits for the owner's decision."""
+
+    id: str
+    """A UUID in lower case."""
+    text: str
+    category: Category
+    score: float
+    """0..1, of the capture rules; 1 if somebody wrote it by hand."""
+    created_at: float
+    """Seconds since 1970."""
+    origin: Origin = "owner"
+    session: str = ""
+    span: Span | None = None
+    """The place of the words in the conversation; None if the text was edited, as it is no quotation then."""
+    supersedes: str = ""
+    """The id of the memory that it would replace; empty: none."""
+    principal: str = ""
+    """The configured principal whose memory it would be; empty: that of the folder."""
+
+    def expires_at(self, days: float = EXPIRY_DAYS) -> float:
+        """Return the time at which it is dropped, in seconds since 1970."""
+        return self.created_at + days * 86_400
+
+
+Statement = LongTermMemory | Candidate
+
+
 def memory_named(identifier: str, memories: Iterable[LongTermMemory]) -> LongTermMemory:
     """Return the memory with an id, or the only one whose id begins so.
 
@@ -166,3 +207,90 @@ def check_statement(text: str, importance: float) -> None:
 
 def _words(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(_ENDS)
+
+
+def current_replacement(memory: LongTermMemory, known: Collection[LongTermMemory]) -> LongTermMemory | None:
+    """Return the memory at the end of the chain that replaced a superseded one; None if nothing known replaced it."""
+    newer = {each.supersedes: each for each in sorted(known, key=lambda each: each.created_at, reverse=True)}
+    seen = {memory.id}
+    last = None
+    following = newer.get(memory.id) if memory.status == "superseded" else None
+    while following is not None and following.id not in seen:
+        seen.add(following.id)
+        last = following
+        following = newer.get(following.id)
+    return last
+
+
+def check_replaceable(memory: LongTermMemory, known: Collection[LongTermMemory]) -> None:
+    """Raise UsageError if another memory has replaced this one already; its chain would have two ends."""
+    if (current := current_replacement(memory, known)) is not None:
+        message = f"The memory {memory.id} is replaced already, and {current.id} is current: {current.text[:200]!r}."
+        raise UsageError(message, remedy=f"Replace {current.id}, or forget it if it is wrong.")
+
+
+def after_forgetting(memory: LongTermMemory, left: Collection[LongTermMemory]) -> list[LongTermMemory]:
+    """Return the memories that change when one is forgotten and all others are left, as they are then.
+
+    What replaced the forgotten memory replaces what that one had replaced. If nothing does, the older memory is current
+    again.
+    """
+    newer = [replace(each, supersedes=memory.supersedes) for each in left if each.supersedes == memory.id]
+    if newer or not memory.supersedes or any(each.supersedes == memory.supersedes for each in left):
+        return newer
+    older = [each for each in left if each.id == memory.supersedes and each.status == "superseded"]
+    return [replace(each, status="active") for each in older]
+
+
+def moment_of(as_of: AsOf, now: float) -> float | None:
+    """Return a time in seconds since 1970; None: now.
+
+    >>> moment_of("1970-01-01", now=0.0)
+    86399.999
+
+    Raises:
+        UsageError: the text is no day.
+    """
+    if isinstance(as_of, str):
+        day = parse_day(as_of.strip(), datetime.fromtimestamp(now, tz=UTC).date())
+        if day is None:
+            remedy = "Give a day such as 2026-02-10, yesterday or 7d."
+            raise UsageError(f"{as_of!r} is not a day such as 2026-02-10.", remedy=remedy)
+        as_of = day
+    if isinstance(as_of, datetime):
+        return as_of.timestamp()
+    if isinstance(as_of, date):
+        return round(datetime.combine(as_of, time(), UTC).timestamp() + timedelta(days=1).total_seconds() - 0.001, 3)
+    return as_of
+
+
+def memories_at(
+    memories: Sequence[LongTermMemory], at: float | None, known: Iterable[LongTermMemory]
+) -> list[LongTermMemory]:
+    """Return the memories as they were at a time: later ones are left out, and what they replaced is current again.
+
+    A memory that is current now was so at all times: what had replaced it meanwhile was forgotten. One that the note
+    calls superseded, and that nothing replaced, stays superseded. The links of all `known` memories tell when one was
+    replaced. The time is in seconds since 1970; None: now.
+    """
+    if at is None:
+        return list(memories)
+    since = dict[str, float]()
+    for each in known:
+        if each.supersedes:
+            since[each.supersedes] = min(each.created_at, since.get(each.supersedes, each.created_at))
+
+    def as_it_was(memory: LongTermMemory) -> LongTermMemory:
+        return memory if since.get(memory.id, at) <= at else replace(memory, status="active")
+
+    return [as_it_was(each) for each in memories if each.created_at <= at]
+
+
+def replacements(known: Iterable[LongTermMemory], at: float | None) -> dict[str, str]:
+    """Return the id of the first replacement of each superseded memory, by the id of the older one.
+
+    Replacements after `at`, in seconds since 1970, are left out; None: now.
+    """
+    memories = sorted(known, key=lambda each: each.created_at, reverse=True)
+    newer = {each.supersedes: each.id for each in memories if each.supersedes and (at is None or each.created_at <= at)}
+    return {each.id: newer[each.id] for each in memories if each.status == "superseded" and each.id in newer}

@@ -99,19 +99,18 @@ log = logging.getLogger(__name__)
 
 
 class LongTermTools:
-    """The tools of one memory. No method raises: failures become JSON with the error."""
+    """The tools of one memory."""
 
     def __init__(self, memories: Callable[[], LongTermMemories]) -> None:
         self._memories = memories
 
     def list(self) -> tuple[Tool, ...]:
-        """Return the tools as values."""
         return (
             Tool(
                 "memory_store",
                 STORE_DESCRIPTION,
                 input_schema(STORE_ARGUMENTS),
-                self.store,
+                _guarded("memory_store", {"stored": False}, "Tell the user that it was not stored.", self._store),
                 "Store a memory",
                 STORE_OUTPUT,
                 writes=True,
@@ -120,7 +119,7 @@ class LongTermTools:
                 "memory_recall",
                 RECALL_DESCRIPTION,
                 input_schema(RECALL_ARGUMENTS),
-                self.recall,
+                _guarded("memory_recall", {"memories": []}, "Go on without long-term memory.", self._recall),
                 "Recall memories",
                 RECALL_OUTPUT,
                 writes=False,
@@ -129,7 +128,7 @@ class LongTermTools:
                 "memory_forget",
                 FORGET_DESCRIPTION,
                 input_schema(FORGET_ARGUMENTS),
-                self.forget,
+                _guarded("memory_forget", {"forgotten": []}, "Tell the user that it was not deleted.", self._forget),
                 "Forget a memory",
                 FORGET_OUTPUT,
                 writes=True,
@@ -137,69 +136,58 @@ class LongTermTools:
             ),
         )
 
-    def store(self, memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
+    def _store(self, memory: MemoryLike, params: Mapping[str, Any], session: str) -> dict[str, Any]:
         """Run `memory_store`. The words are the agent's, whatever the text claims, or came with somebody's token."""
+        given = parse_parameters(STORE_ARGUMENTS, params)
+        if given["text"] is None:
+            raise UsageError("The parameter text is required.", remedy="Call memory_store again with a statement.")
+        importance = given["importance"]
+        stored = self._memories().store(
+            given["text"],
+            origin="token" if memory.token else "agent",
+            importance=DEFAULT_IMPORTANCE if importance is None else importance,
+            category=given["category"] or DEFAULT_CATEGORY,
+            session=session,
+            supersedes=given["supersedes"] or "",
+        )
+        note = {} if stored.memory.trusted else {"note": WITHHELD.format(id=stored.memory.id)}
+        return {**stored_json(stored), **note}
 
-        def run() -> dict[str, Any]:
-            given = parse_parameters(STORE_ARGUMENTS, params)
-            if given["text"] is None:
-                raise UsageError("The parameter text is required.", remedy="Call memory_store again with a statement.")
-            importance = given["importance"]
-            stored = self._memories().store(
-                given["text"],
-                origin="token" if memory.token else "agent",
-                importance=DEFAULT_IMPORTANCE if importance is None else importance,
-                category=given["category"] or DEFAULT_CATEGORY,
-                session=session_key or "",
-                supersedes=given["supersedes"] or "",
-            )
-            note = {} if stored.memory.trusted else {"note": WITHHELD.format(id=stored.memory.id)}
-            return {**stored_json(stored), **note}
+    def _recall(self, _memory: MemoryLike, params: Mapping[str, Any], _session: str) -> dict[str, Any]:
+        given = parse_parameters(RECALL_ARGUMENTS, params)
+        if given["query"] is None:
+            raise UsageError("The parameter query is required.", remedy="Call memory_recall again with a question.")
+        limit = RECALL_LIMIT if given["limit"] is None else given["limit"]
+        answer = self._memories().search(given["query"], limit=limit, floor=RECALL_FLOOR, as_of=given["as_of"])
+        reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
+        return {"memories": [hit_json(hit, answer.replaced) for hit in answer.hits], **reasons}
 
-        return _guarded("memory_store", {"stored": False}, "Tell the user that it was not stored.", run)
-
-    def recall(
-        self, memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
-    ) -> dict[str, Any]:
-        """Run `memory_recall`."""
-        del memory, session_key
-
-        def run() -> dict[str, Any]:
-            given = parse_parameters(RECALL_ARGUMENTS, params)
-            if given["query"] is None:
-                raise UsageError("The parameter query is required.", remedy="Call memory_recall again with a question.")
-            limit = RECALL_LIMIT if given["limit"] is None else given["limit"]
-            answer = self._memories().search(given["query"], limit=limit, floor=RECALL_FLOOR, as_of=given["as_of"])
-            reasons = {"reasons": [reason_json(each) for each in answer.reasons]} if answer.reasons else {}
-            return {"memories": [hit_json(hit, answer.replaced) for hit in answer.hits], **reasons}
-
-        return _guarded("memory_recall", {"memories": []}, "Go on without long-term memory.", run)
-
-    def forget(
-        self, memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
-    ) -> dict[str, Any]:
-        """Run `memory_forget`."""
-        del memory, session_key
-
-        def run() -> dict[str, Any]:
-            given = parse_parameters(FORGET_ARGUMENTS, params)
-            if (given["query"] is None) == (given["memory_id"] is None):
-                raise UsageError("Give either query or memoryId.", remedy="Call memory_forget again with one of them.")
-            if given["memory_id"] is not None:
-                return forgotten_memories_json(self._memories().forget_id(given["memory_id"]))
-            return forgotten_memories_json(self._memories().forget(given["query"]))
-
-        return _guarded("memory_forget", {"forgotten": []}, "Tell the user that it was not deleted.", run)
+    def _forget(self, _memory: MemoryLike, params: Mapping[str, Any], _session: str) -> dict[str, Any]:
+        given = parse_parameters(FORGET_ARGUMENTS, params)
+        if (given["query"] is None) == (given["memory_id"] is None):
+            raise UsageError("Give either query or memoryId.", remedy="Call memory_forget again with one of them.")
+        if given["memory_id"] is not None:
+            return forgotten_memories_json(self._memories().forget_id(given["memory_id"]))
+        return forgotten_memories_json(self._memories().forget(given["query"]))
 
 
-def _guarded(name: str, failed: Mapping[str, Any], step: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the answer of a tool; a failure becomes JSON with the error."""
-    try:
-        return run()
-    except UsageError as error:
-        return {**failed, "error": error.message, "action": error.remedy}
-    except MemoriterError as error:
-        return {**failed, "error": error.message, "action": advice(step, error.remedy)}
-    except Exception as error:  # the agent's turn continues
-        log.warning("%s failed", name, exc_info=True)
-        return {**failed, "error": sentence(f"{type(error).__name__}: {error}"), "action": advice(step)}
+def _guarded(
+    name: str,
+    failed: Mapping[str, Any],
+    step: str,
+    run: Callable[[MemoryLike, Mapping[str, Any], str], dict[str, Any]],
+) -> Callable[..., dict[str, Any]]:
+    """Return the function of a tool; a failure becomes JSON with the error, and the next step of the agent."""
+
+    def guarded(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
+        try:
+            return run(memory, params, session_key or "")
+        except UsageError as error:
+            return {**failed, "error": error.message, "action": error.remedy}
+        except MemoriterError as error:
+            return {**failed, "error": error.message, "action": advice(step, error.remedy)}
+        except Exception as error:  # the agent's turn continues
+            log.warning("%s failed", name, exc_info=True)
+            return {**failed, "error": sentence(f"{type(error).__name__}: {error}"), "action": advice(step)}
+
+    return guarded

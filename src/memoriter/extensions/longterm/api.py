@@ -1,17 +1,16 @@
 """Long-term memories: single statements with vectors, which an agent stores, recalls and forgets."""
 
-from memoriter.extensions.longterm._candidates import Candidate, Inbox
-from memoriter.extensions.longterm._chain import AsOf
 from memoriter.extensions.longterm._exchange import export_markdown, export_rows, import_text
 from memoriter.extensions.longterm._inbox import (
+    Inbox,
     InboxFile,
-    candidate_json,
     candidate_of_json,
     inbox_of,
     put_back,
     withdraw_approval,
 )
 from memoriter.extensions.longterm._json import (
+    candidate_json,
     forgotten_memories_json,
     hit_json,
     memory_json,
@@ -29,6 +28,8 @@ from memoriter.extensions.longterm._recall import LongTermRecall
 from memoriter.extensions.longterm._records import (
     CATEGORIES,
     ORIGINS,
+    AsOf,
+    Candidate,
     Category,
     LongTermMemory,
     Origin,
@@ -40,6 +41,7 @@ from memoriter.extensions.longterm._records import (
     least_trusted,
 )
 from memoriter.extensions.longterm._results import (
+    NEAREST,
     Found,
     Imported,
     LongTermAnswer,
@@ -52,7 +54,6 @@ from memoriter.extensions.longterm._results import (
     Stored,
     StoreState,
 )
-from memoriter.extensions.longterm._scoring import NEAREST
 from memoriter.extensions.longterm.plugin import LongTermPlugin
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -22,8 +23,17 @@ from memoriter.cli import (
     untrusted_notice,
 )
 from memoriter.errors import UsageError, sentence
-from memoriter.extensions.longterm._decision_commands import CATEGORY, accept, edit, inbox, reject, trust
+from memoriter.extensions.longterm._json import (
+    candidate_json,
+    forgotten_memories_json,
+    hit_json,
+    memory_json,
+    rebuilt_json,
+    stats_json,
+    stored_json,
+)
 from memoriter.extensions.longterm._render import (
+    SHORT_ID,
     count_memories,
     found_rows,
     listed_rows,
@@ -34,11 +44,18 @@ from memoriter.extensions.longterm._render import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from memoriter.cli import Line
-    from memoriter.extensions.longterm.api import Category, LongTermForgotten, LongTermStats
+    from memoriter.cli import Line, Screen
+    from memoriter.extensions.longterm.api import (
+        Candidate,
+        Category,
+        LongTermForgotten,
+        LongTermMemories,
+        LongTermMemory,
+        LongTermStats,
+    )
 
 OPENCLAW_FOLDER = "~/.openclaw/memory/lancedb"
 LONGEST = 256 << 20
@@ -51,6 +68,9 @@ AS_OF = click.option(
     metavar="DAY",
     help="As the memories were at the end of this day (UTC): 2026-02-10, yesterday or 7d. Default: now.",
 )
+CATEGORY = click.Choice(["preference", "fact", "decision", "entity", "other"])
+IDS = click.argument("ids", nargs=-1, metavar="[ID]...")
+EVERY = click.option("--all", "everything", is_flag=True, help="All candidates.")
 
 
 @click.group(cls=CommandGroup, name="ltm", section="For agents", invoke_without_command=True)
@@ -84,8 +104,6 @@ def list_(category: str | None, limit: int | None, as_of: str | None) -> None:
     Each line ends with the id, for memoriter ltm forget. If the settings name a table of OpenClaw (--openclaw, or
     dbPath), its memories are listed, too, and marked; memoriter ltm import copies them. Next: memoriter ltm search.
     """
-    from memoriter.extensions.longterm.api import memory_json
-
     options = GlobalOptions.current()
     screen = options.screen
     with open_long_term(options) as memory:
@@ -119,7 +137,7 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
     score is high enough, the nearest memories are printed, with a note. The exit code is 0 in any case. Next:
     memoriter ltm forget ID.
     """
-    from memoriter.extensions.longterm.api import NEAREST, hit_json
+    from memoriter.extensions.longterm.api import NEAREST
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -163,8 +181,6 @@ def store(text: tuple[str, ...], *, category: Category, importance: float, super
     Nothing is stored if a memory says the same. Secrets are replaced by ***. In the folder of a project, the memory is
     yours, too, and agents that work there get it once you trust the folder (memoriter trust). Next: memoriter ltm list.
     """
-    from memoriter.extensions.longterm.api import stored_json
-
     options = GlobalOptions.current()
     screen = options.screen
     statement = read_stdin() if text == ("-",) else " ".join(text)
@@ -198,7 +214,7 @@ def forget(context: click.Context, what: tuple[str, ...], *, yes: bool) -> None:
     It goes from memory/long-term.md, from the index of the notes and from every version of the database. If several
     memories may be meant, they are listed, nothing is deleted, and the exit code is 1. Next: memoriter ltm list.
     """
-    from memoriter.extensions.longterm.api import forgotten_memories_json, is_beginning_of_id
+    from memoriter.extensions.longterm.api import is_beginning_of_id
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -228,7 +244,7 @@ def stats() -> None:
 
     Next: memoriter ltm rebuild, if they differ.
     """
-    from memoriter.extensions.longterm.api import stats, stats_json
+    from memoriter.extensions.longterm.api import stats
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -253,7 +269,7 @@ def rebuild(*, everything: bool) -> None:
     Items that you added, edited or deleted in the note are added, changed or deleted in the database, also after you
     chose another embedding model or deleted the database. Next: memoriter ltm stats.
     """
-    from memoriter.extensions.longterm.api import rebuild, rebuilt_json
+    from memoriter.extensions.longterm.api import rebuild
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -338,6 +354,213 @@ def import_(source: str, *, own: bool) -> None:
     screen.show([((f"{count_memories(result.added)} copied; {rest}.", ""),)])
 
 
+@ltm_command.command(cls=Command, name="inbox")
+def inbox() -> None:
+    """List the statements that wait for your decision, the oldest first.
+
+        memoriter ltm inbox
+        memoriter ltm inbox --json
+
+    Statements come here if autoCapture is "inbox". They are lines of memory/inbox.md, which you may edit, and are
+    dropped after 30 days (inboxDays). Next: memoriter ltm accept, reject or edit.
+    """
+    from memoriter.extensions.longterm.api import inbox_of
+
+    options = GlobalOptions.current()
+    with open_long_term(options) as memory:
+        found = inbox_of(memory.long_term)
+        waiting = found.read().candidates
+    _show(waiting, found.days, options.screen)
+
+
+@ltm_command.command(cls=Command, name="accept")
+@IDS
+@EVERY
+def accept(ids: tuple[str, ...], *, everything: bool) -> None:
+    """Store statements of the inbox as long-term memories.
+
+        memoriter ltm accept 3f2a91c0
+        memoriter ltm accept --all
+
+    The beginning of an id is enough. If a statement replaces an older memory, that one is kept and marked.
+    Next: memoriter ltm list.
+    """
+    from memoriter.extensions.longterm.api import inbox_of
+
+    options = GlobalOptions.current()
+    screen = options.screen
+    wanted = _wanted(ids, everything=everything)
+    with open_long_term(options) as memory:
+        check_trust(memory.place, screen)
+        memories = options.show_egress_notice(memory).long_term
+        found = inbox_of(memories)
+        done = found.accept(wanted, memories)
+        days = found.days
+    if screen.as_json:
+        screen.json(
+            [{"candidate": candidate_json(each.candidate, days), **stored_json(each.stored)} for each in done.accepted]
+        )
+        return
+    for each in done.accepted:
+        state = "Already there: " if each.stored.existing else "Stored: "
+        screen.show([((state, ""), *memory_line(each.stored.memory))])
+    if not done.accepted:
+        screen.note((("The inbox is empty.", ""),))
+    screen.show_diagnostics(done.reasons)
+
+
+@ltm_command.command(cls=Command, name="reject")
+@IDS
+@EVERY
+def reject(ids: tuple[str, ...], *, everything: bool) -> None:
+    """Drop statements of the inbox; the same words are not proposed again.
+
+        memoriter ltm reject 3f2a91c0
+        memoriter ltm reject --all
+
+    The beginning of an id is enough. Next: memoriter ltm inbox.
+    """
+    from memoriter.extensions.longterm.api import inbox_of
+
+    options = GlobalOptions.current()
+    wanted = _wanted(ids, everything=everything)
+    with open_long_term(options) as memory:
+        check_trust(memory.place, options.screen)
+        found = inbox_of(memory.long_term)
+        dropped = found.reject(wanted)
+    _show(dropped, found.days, options.screen, before="Dropped: ")
+
+
+@ltm_command.command(cls=Command, name="edit")
+@click.argument("identifier", metavar="ID")
+@click.argument("text", nargs=-1)
+@click.option("--category", type=CATEGORY, help="What it is about.")
+def edit(identifier: str, text: tuple[str, ...], *, category: Category | None) -> None:
+    """Change the words or the category of a statement in the inbox.
+
+        memoriter ltm edit 3f2a91c0 "I prefer TypeScript to Python."
+        memoriter ltm edit 3f2a91c0 --category decision
+
+    Next: memoriter ltm accept.
+    """
+    from memoriter.extensions.longterm.api import inbox_of
+
+    options = GlobalOptions.current()
+    screen = options.screen
+    if not text and category is None:
+        raise click.UsageError("Give the new words, or --category.")
+    with open_long_term(options) as memory:
+        check_trust(memory.place, screen)
+        words = " ".join(text) if text else None
+        found = inbox_of(memory.long_term)
+        changed = found.edit(identifier, text=words, category=category)
+        days = found.days
+    if screen.as_json:
+        screen.json(candidate_json(changed, days))
+        return
+    screen.show([(("Changed: ", ""), *_line(changed, days))])
+
+
+def _wanted(ids: Sequence[str], *, everything: bool) -> Sequence[str]:
+    if bool(ids) == everything:
+        raise click.UsageError("Give ids as `memoriter ltm inbox` prints them, or --all.")
+    return ["all"] if everything else ids
+
+
+def _show(candidates: Sequence[Candidate], days: float, screen: Screen, *, before: str = "") -> None:
+    """Print candidates that are dropped after so many days, each with a word before it."""
+    if screen.as_json:
+        screen.json([candidate_json(each, days) for each in candidates])
+        return
+    for each in candidates:
+        screen.show([((before, ""), *_line(each, days))])
+    if not candidates:
+        screen.note((("The inbox is empty.", ""),))
+
+
+def _line(candidate: Candidate, days: float) -> Line:
+    until = datetime.fromtimestamp(candidate.expires_at(days), tz=UTC).date().isoformat()
+    marks = [f"until {until}", f"score {candidate.score:.2f}"]
+    marks += [candidate.origin] * (candidate.origin != "owner")
+    marks += [f"replaces {candidate.supersedes[:SHORT_ID]}"] * bool(candidate.supersedes)
+    text = " ".join(candidate.text.split())
+    return (
+        (f"[{candidate.category}] ", "bold"),
+        (text, ""),
+        (f"  ({', '.join(marks)})  ", "dim"),
+        (candidate.id[:SHORT_ID], "dim"),
+    )
+
+
+@ltm_command.command(cls=Command, name="trust")
+@click.argument("action", type=click.Choice(["review", "approve", "reject"]))
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation before rejected memories are deleted.")
+def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], *, yes: bool) -> None:
+    """Show the memories that are not put before a turn, and approve or delete them.
+
+        memoriter ltm trust review
+        memoriter ltm trust approve 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11
+        memoriter ltm trust reject 0b4e9c1e-6f1c-4f0e-9d0e-3c1b7f6f2a11 --yes
+
+    They are withheld because neither you nor one of your agents wrote them; with the setting trust.agent "ask", also
+    what your agents wrote. Agents find all of them when they search. An approval holds for the words of a memory on
+    this machine. Rejected memories are deleted for good, as with memoriter ltm forget. Next: memoriter ltm list.
+    """
+    from memoriter.extensions.longterm.api import inbox_of, withheld_memories
+
+    options = GlobalOptions.current()
+    screen = options.screen
+    if bool(ids) != (action != "review"):
+        raise click.UsageError("Give the ids of memories to approve or to reject, and none to review.")
+    with open_long_term(options) as memory:
+        memories = memory.long_term
+        if action == "reject":
+            _reject(memories, ids, screen, yes=yes)
+            return
+        if action == "approve":
+            _approve([memories.approve(each) for each in ids], screen)
+            return
+        withheld = withheld_memories(memories)
+        waiting = len(inbox_of(memories).read().candidates)
+    if screen.as_json:
+        screen.json([memory_json(each) for each in withheld])
+        return
+    for each in withheld:
+        screen.show([memory_line(each)])
+    if not withheld:
+        screen.note((("No memory is withheld from automatic recall.", ""),))
+    if waiting:
+        screen.note(((f"{pluralize(waiting, 'candidate')} in the inbox: memoriter ltm inbox.", ""),))
+
+
+def _approve(approved: Sequence[LongTermMemory], screen: Screen) -> None:
+    if screen.as_json:
+        screen.json([memory_json(each) for each in approved])
+        return
+    for each in approved:
+        screen.show([(("Approved: ", ""), *memory_line(each))])
+
+
+def _reject(memories: LongTermMemories, ids: Sequence[str], screen: Screen, *, yes: bool) -> None:
+    """Delete memories after a confirmation. Raises UsageError if an id is unknown; then nothing is deleted."""
+    chosen = [memories.named(each) for each in ids]
+    if not yes:
+        if not is_interactive(screen):
+            raise UsageError("Confirmation is needed, and nobody can be asked here.", remedy="Add --yes to confirm.")
+        screen.note(*(memory_line(each) for each in chosen))
+        click.confirm("Delete this for good?", abort=True, err=True)
+    receipts = [memories.forget_id(each.id) for each in chosen]
+    if screen.as_json:
+        screen.json([forgotten_memories_json(each) for each in receipts])
+        return
+    for receipt in receipts:
+        for each in receipt.forgotten:
+            screen.show([(("Gone: ", "green"), *memory_line(each))])
+        screen.show([*restored_lines(receipt)])
+        screen.show_diagnostics(receipt.left)
+
+
 def _read(source: str, path: Path) -> str:
     """Return the text of a file or of stdin. Raises UsageError."""
     remedy = "Name a file that `memoriter ltm export` has written, - for stdin, or a folder of OpenClaw."
@@ -356,10 +579,6 @@ def _read(source: str, path: Path) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"The export {source!r} is not UTF-8: {sentence(error)}", remedy=remedy) from error
-
-
-for _command in (inbox, accept, reject, edit, trust):
-    ltm_command.add_command(_command)
 
 
 def _receipt_lines(receipt: LongTermForgotten) -> Iterator[Line]:

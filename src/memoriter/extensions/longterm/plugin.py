@@ -68,16 +68,9 @@ class LongTermPlugin:
         settings = _settings(context)
         if not (_is_on(context) and settings.auto_capture):
             return ()
-        from memoriter.extensions.longterm._capture import CaptureSettings, LongTermCapture
+        from memoriter.extensions.longterm._capture import LongTermCapture
 
-        captured = CaptureSettings(
-            mode="inbox" if settings.auto_capture == "inbox" else "store",
-            rules=settings.capture_rules,
-            most=settings.capture_max_chars,
-            phrases=settings.custom_triggers,
-            accept_from=settings.auto_accept_score,
-        )
-        return [LongTermCapture(lambda: self.long_term(context), captured).listener()]
+        return [LongTermCapture(lambda: self.long_term(context), settings).listener()]
 
     @hookimpl
     def long_term(self, context: PluginContext) -> LongTermMemories:

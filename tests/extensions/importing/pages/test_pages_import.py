@@ -10,7 +10,7 @@ import pytest
 
 import exports
 from mcp_endpoints import bearer
-from memoriter.extensions.importing.pages import _uploads
+from memoriter.extensions.importing.pages import _import
 from serving import LIMIT
 from web_client import ApiClient, token_of_scope
 
@@ -60,7 +60,7 @@ def test_a_file_is_imported_by_at_most_twelve_keys_from_the_search_box(
 def test_a_chosen_file_is_shown_imported_and_taken_back(
     open_tab: Callable[..., Tab], env: MemoryEnv, tmp_path: Path
 ) -> None:
-    of_others = {*(env.home / _uploads.UPLOADS).rglob("*.zip")}
+    of_others = {*(env.home / _import.UPLOADS).rglob("*.zip")}
     tab = open_tab("/notes")
     tab.page.keyboard.press("n")
     tab.page.get_by_role("link", name="Import…").click()
@@ -75,7 +75,7 @@ def test_a_chosen_file_is_shown_imported_and_taken_back(
     tab.page.keyboard.press("Enter")  # the button Import has the focus
     tab.expect_text("main [role=status]", "Imported: 2 notes.")
     assert len([*(env.notes / IMPORTED / "chatgpt").rglob("*.md")]) == 2
-    assert {*(env.home / _uploads.UPLOADS).rglob("*.zip")} <= of_others
+    assert {*(env.home / _import.UPLOADS).rglob("*.zip")} <= of_others
     tab.page.get_by_role("link", name="take the import back").click()
     tab.expect_text("main", "2 notes are deleted")
     assert tab.serious_faults() == []
@@ -105,14 +105,14 @@ def test_a_file_that_is_no_export_or_too_large_is_refused_and_not_kept(
     other = tmp_path / "photo.json"
     other.write_bytes(b"\x89PNG")
     assert "is not clearly the export of one of the apps" in send(owner, other, status=400)
-    size = str(_uploads.MOST_BYTES * 2)
+    size = str(_import.MOST_BYTES * 2)
     headers = {**bearer(server.token), "Content-Type": "multipart/form-data; boundary=x", "Content-Length": size}
     with closing(HTTPConnection(server.url.removeprefix("http://"), timeout=LIMIT)) as connection:
         connection.request("POST", "/import/preview", headers=headers)
         response = connection.getresponse()
         assert response.status == 400
         assert "more than 500 MB" in response.read().decode()
-    assert [*(env.home / _uploads.UPLOADS).rglob("*.*")] == []
+    assert [*(env.home / _import.UPLOADS).rglob("*.*")] == []
 
 
 def test_only_an_owner_imports_and_only_the_file_that_was_shown(

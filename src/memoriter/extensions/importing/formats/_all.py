@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from memoriter.extensions.importing.formats._chatgpt import ChatGpt
 from memoriter.extensions.importing.formats._claude import Claude
 from memoriter.extensions.importing.formats._claude_mem import ClaudeMem
-from memoriter.extensions.importing.formats._folders import BasicMemory, MemSearch, Obsidian, OpenClaw
 from memoriter.extensions.importing.formats._gemini_takeout import GeminiTakeout
 from memoriter.extensions.importing.formats._jsonl import JsonLines
+from memoriter.extensions.importing.formats._markdown import BasicMemory, MemSearch, Obsidian, OpenClaw
 from memoriter.extensions.importing.formats._mem0 import Mem0
 from memoriter.extensions.importing.formats._memoriter import Memoriter
 from memoriter.extensions.importing.formats._notion import Notion

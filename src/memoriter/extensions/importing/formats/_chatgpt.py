@@ -9,22 +9,22 @@ remembered when the last conversation of the export began.
 
 from __future__ import annotations
 
-import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.extensions.importing._json import lists, mapping, named, objects
+from memoriter.extensions.importing._json import lists, mapping, named, objects, parsed
 from memoriter.extensions.importing._records import Entry, Format, LeftOut, Page, Record, id_of, moment, text_of
 from memoriter.extensions.importing.formats._conversation import (
     Document,
     Documents,
-    Omitted,
     Turn,
     attached,
     conversation,
     fenced,
     lowered,
+    omitted,
     replaced,
 )
 from memoriter.ids import content_hash
@@ -79,7 +79,7 @@ class _Reading:
 
     def __init__(self, account: str) -> None:
         self._account = account
-        self._omitted = Omitted()
+        self._omitted = Counter[str]()
         self._instructions = set[str]()
         self._memory: tuple[float, str] = (0.0, "")
         """The time of the last conversation that began with a list of what ChatGPT remembers, and the list."""
@@ -114,7 +114,7 @@ class _Reading:
         if listed:
             key = " ".join(filter(None, ["what ChatGPT remembers", self._account]))
             yield Page(key, "What ChatGPT remembers", listed, moment(time or None), f"memories/{key}")
-        yield from self._omitted.records()
+        yield from omitted(self._omitted)
 
     def _custom_instructions(self, message: dict[str, Any], content: dict[str, Any]) -> Iterator[Record]:
         """Yield custom instructions, which every conversation repeats, once for each text."""
@@ -138,18 +138,19 @@ class _Reading:
             at = moment(message.get("create_time"))
             if not recipient.startswith(("canmore.create", "canmore.update")):
                 continue
-            call = _json(_text_of_call(mapping(message.get("content"))))
+            content = mapping(message.get("content"))
+            call = mapping(parsed(text_of(content.get("text")) or "".join(map(text_of, lists(content.get("parts"))))))
             key = text_of(mapping(mapping(answer.get("metadata")).get("canvas")).get("textdoc_id"))
             if recipient.startswith("canmore.create"):
                 if text := text_of(call.get("content")):
                     kind, _, language = text_of(call.get("type")).partition("/")
                     title = text_of(call.get("name")).strip() or "Canvas"
                     document = Document(title, text, language if kind == "code" else None, at)
-                    documents.put(key or id_of(message.get("id"), text), document)
+                    documents[key or id_of(message.get("id"), text)] = document
                 else:
-                    self._omitted.add("documents of the canvas that cannot be read")
-            elif (found := documents.get(key)) is None or not _update(found, lists(call.get("updates"))):
-                self._omitted.add("changes to documents of the canvas")
+                    self._omitted["documents of the canvas that cannot be read"] += 1
+            elif (found := documents.named(key)) is None or not _update(found, lists(call.get("updates"))):
+                self._omitted["changes to documents of the canvas"] += 1
         return documents
 
 
@@ -163,18 +164,6 @@ def _update(document: Document, updates: list[Any]) -> bool:
             document.text = text
             done += 1
     return bool(updates) and done == len(updates)
-
-
-def _json(text: str) -> dict[str, Any]:
-    """Return the object of a call, or an empty one."""
-    try:
-        return mapping(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _text_of_call(content: dict[str, Any]) -> str:
-    return text_of(content.get("text")) or "".join(map(text_of, lists(content.get("parts"))))
 
 
 def _branch(nodes: dict[str, Any], current: str) -> list[dict[str, Any]]:
@@ -204,20 +193,13 @@ def _turn(message: dict[str, Any]) -> Turn | None:
 def _cited(match: re.Match[str]) -> str:
     """Return the words of a reference that ChatGPT shows in the sentence: the name of a thing, or a link."""
     if match[1] == "entity":
-        values = _listed(match[2])
+        values = lists(parsed(match[2]))
         if len(values) > 1:
             return text_of(values[1])
         return "" if match[2].startswith("[") else match[2]
     words, _, address = (match[2] or "").partition("\ue202")
     is_link = match[1] == "url" and re.fullmatch(r"https?://[^\s()<>]+", address)
     return f"[{words}]({address})" if is_link else ""
-
-
-def _listed(text: str) -> list[Any]:
-    try:
-        return lists(json.loads(text))
-    except (ValueError, RecursionError):
-        return []
 
 
 def _text(content: dict[str, Any]) -> str:

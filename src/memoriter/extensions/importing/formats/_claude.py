@@ -7,6 +7,7 @@ remembers of conversations. The thinking of the model, other calls of tools and 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
@@ -15,12 +16,12 @@ from memoriter.extensions.importing._records import Format, LeftOut, Page, Recor
 from memoriter.extensions.importing.formats._conversation import (
     Document,
     Documents,
-    Omitted,
     Turn,
     attached,
     conversation,
     fenced,
     literal,
+    omitted,
 )
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ class Claude(Format):
         if not conversations and not others:
             message = f"The export {files.title!r} has no conversations.json."
             raise UsageError(message, remedy="Give the ZIP archive that Claude sent, or its conversations.json.")
-        omitted = Omitted()
+        changes = Counter[str]()
         for name in conversations:
             for found in objects(files, name, "item"):
                 yield _conversation(found)
-                yield from _artifacts(found, omitted)
-        yield from omitted.records()
+                yield from _artifacts(found, changes)
+        yield from omitted(changes)
         titles = dict[str, str]()
         for name in projects:
             for found in objects(files, name, "item" if is_list(files, name) else ""):
@@ -132,8 +133,8 @@ def _turn(message: dict[str, Any]) -> Turn | None:
     return Turn(speaker, "\n\n".join(filter(None, [text.strip(), attachments])), moment(message.get("created_at")))
 
 
-def _artifacts(found: dict[str, Any], omitted: Omitted) -> Iterator[Record]:
-    """Yield the artifacts of a conversation in their last state."""
+def _artifacts(found: dict[str, Any], left_out: Counter[str]) -> Iterator[Record]:
+    """Yield the artifacts of a conversation in their last state, and count what cannot be applied to them."""
     documents = Documents()
     for message in _branch(found):
         at = moment(message.get("created_at"))
@@ -143,16 +144,16 @@ def _artifacts(found: dict[str, Any], omitted: Omitted) -> Iterator[Record]:
                 continue
             key = text_of(call.get("id"))
             text = text_of(call.get("content"))
-            known = documents.get(key)
+            known = documents.named(key)
             if text and call.get("command") in {"create", "rewrite"}:
                 title = text_of(call.get("title")).strip() or (known.title if known else "Artifact")
                 kind = text_of(call.get("type"))
                 language = _language(kind, text_of(call.get("language"))) if kind or not known else known.language
-                documents.put(key or id_of(None, title, text), Document(title, text, language, at))
+                documents[key or id_of(None, title, text)] = Document(title, text, language, at)
                 continue
             new = literal(known.text, text_of(call.get("old_str")), text_of(call.get("new_str"))) if known else None
             if known is None or new is None:
-                omitted.add("changes to artifacts")
+                left_out["changes to artifacts"] += 1
             else:
                 known.text = new
     yield from documents.pages(f"artifact {id_of(found.get('uuid'), found.get('name'), found.get('created_at'))}")

@@ -5,14 +5,12 @@ Observations, summaries of sessions and prompts become entries of a note for eac
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.extensions.importing._json import lists, named, objects
+from memoriter.extensions.importing._json import lists, named, objects, open_database, parsed
 from memoriter.extensions.importing._records import Entry, Format, LeftOut, Record, id_of, moment, text_of
 from memoriter.extensions.importing.formats._conversation import lowered
-from memoriter.extensions.importing.formats._database import open_database
 from memoriter.ids import content_hash
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ class ClaudeMem(Format):
 
 def _observation(row: Mapping[str, Any]) -> Record:
     facts = row.get("facts")
-    listed = lists(_parsed(facts)) if isinstance(facts, str) else lists(facts)
+    listed = lists(parsed(facts)) if isinstance(facts, str) else lists(facts)
     kind = text_of(row.get("type")).strip()
     title = text_of(row.get("title")).strip()
     heading = ": ".join(filter(None, [kind, title]))
@@ -95,10 +93,3 @@ def _entry(kind: str, row: Mapping[str, Any], parts: list[str]) -> Record:
         return LeftOut(identifier, "it has no text")
     group = text_of(row.get("project")).strip("/").replace("/", " ")
     return Entry(identifier, lowered("\n\n".join(parts)), moment(row.get("created_at")), group)
-
-
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

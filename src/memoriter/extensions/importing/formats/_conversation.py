@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from memoriter.extensions.importing._records import LeftOut, Page, text_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
@@ -66,21 +66,10 @@ def lowered(text: str) -> str:
     return "\n".join([*lines, *([fence] if fence else [])])
 
 
-class Omitted:
-    """Counts what an export has besides text, so that the report names it."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[str]()
-
-    def add(self, kind: str, number: int = 1) -> None:
-        """Count things of a kind, such as `documents of its canvas`."""
-        self._counts[kind] += number
-
-    def records(self) -> Iterator[LeftOut]:
-        """Yield a record for each kind."""
-        for kind, number in sorted(self._counts.items()):
-            if number:
-                yield LeftOut(f"{kind} ({number:,})", "memoriter does not import them")
+def omitted(counts: Counter[str]) -> Iterator[LeftOut]:
+    """Yield a record for each kind of things that an export has besides text, so that the report names it."""
+    for kind, number in sorted(counts.items()):
+        yield LeftOut(f"{kind} ({number:,})", "memoriter does not import them")
 
 
 def attached(values: Iterable[object]) -> str:
@@ -108,23 +97,16 @@ class Document:
     at: datetime | None = None
 
 
-class Documents:
+class Documents(dict[str, Document]):
     """The documents of one conversation, by their ids in it."""
 
-    def __init__(self) -> None:
-        self._found = dict[str, Document]()
-
-    def put(self, key: str, document: Document) -> None:
-        """Add a document, or replace one of the same id."""
-        self._found[key] = document
-
-    def get(self, key: str) -> Document | None:
+    def named(self, key: str) -> Document | None:
         """Return a document, or the last one if the id is empty."""
-        return self._found.get(key) if key else next(reversed(self._found.values()), None)
+        return self.get(key) if key else next(reversed(self.values()), None)
 
     def pages(self, prefix: str) -> Iterator[Page]:
         """Yield a page for each document; its id begins with `prefix`."""
-        for key, each in self._found.items():
+        for key, each in self.items():
             text = each.text if each.language is None else fenced(each.text, each.language)
             if each.text.strip():
                 yield Page(f"{prefix} {key}", each.title, text, each.at)

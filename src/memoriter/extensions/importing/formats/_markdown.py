@@ -1,4 +1,4 @@
-"""Notes in Markdown as they are, with their folders, front matter and links."""
+"""Notes in Markdown as they are, and programs with a folder of them: basic-memory, memsearch, Obsidian and OpenClaw."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from memoriter.errors import UsageError
 from memoriter.extensions.importing._notes import clean_path
-from memoriter.extensions.importing._records import LeftOut, Page, Record
+from memoriter.extensions.importing._records import Format, LeftOut, Page, Record
 from memoriter.workspace import MAX_BYTES, read_front_matter
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _OTHERS = "it is not Markdown"
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|#^\n]+)")
 _MARKDOWN_LINK = re.compile(r"\]\((?!\w+:)([^()\s#]+)(\.md|\.markdown)(#[^()\s]*)?\)")
+_DURABLE = ("PROJECT.md", "USER.md")
+"""Notes of memsearch beside those of days."""
+_OPENCLAW_NOTE = re.compile(r"(?:(?P<workspace>.*)/)?(?:MEMORY\.md|memory\.md|memory/(?:.*/)?[^/]+\.(?:md|markdown))")
+_OPENCLAW_DATABASE = re.compile(r"(?:.*/)?lancedb/.*")
 
 
 def markdown_pages(
@@ -33,12 +38,8 @@ def markdown_pages(
 ) -> Iterator[Record]:
     """Yield the Markdown files of an export as pages that keep their place and their front matter.
 
-    Args:
-        files: the export.
-        names: the files; those that are not Markdown are left out.
-        folder: the folder below which they go.
-        change: returns the path, the title and the text of a note for its name and its text.
-        written: returns the time of a note for its text; None: it is the time of the file.
+    They go below `folder`; files that are not Markdown are left out. `change` returns the path, the title and the text
+    of a note for its name and its text. `written` returns its time for its text; None: it is the time of the file.
     """
     names = list(names)
     links = RenamedLinks(names)
@@ -112,3 +113,62 @@ def split_front(text: str) -> tuple[str, str]:
 def is_day(name: str) -> bool:
     """Return whether a file name begins with a day, as that of a daily note does."""
     return _DAY.match(name.rpartition("/")[2]) is not None
+
+
+class Obsidian(Format):
+    """A vault. Folders, links, aliases and tags stay as they are; only Markdown is copied."""
+
+    name = "obsidian"
+    read_as = "Obsidian 1.x"
+    owned = True
+    in_place = True
+    local_ids = True
+
+    def read(self, files: Files) -> Iterator[Record]:
+        return markdown_pages(files, files.names, folder=files.title)
+
+
+class BasicMemory(Obsidian):
+    """The folder of a project of basic-memory. Observations and relations are text."""
+
+    name = "basic-memory"
+    read_as = "basic-memory 0.24.1"
+
+
+class MemSearch(Format):
+    """The notes of `.memsearch/memory/` of a project, one for each day."""
+
+    name = "memsearch"
+    read_as = "memsearch 0.4.23"
+    in_place = True
+    local_ids = True
+
+    def read(self, files: Files) -> Iterator[Record]:
+        names = [name for name in files.names if name.endswith(".md") and (is_day(name) or name.endswith(_DURABLE))]
+        if not names:
+            message = f"The folder {files.title!r} has no daily notes of memsearch."
+            raise UsageError(message, remedy="Give the folder .memsearch of a project, or its folder memory.")
+        return markdown_pages(files, names, folder=files.title)
+
+
+class OpenClaw(Format):
+    """OpenClaw's home, such as `~/.openclaw`, or one workspace: `MEMORY.md` and the notes of `memory/`.
+
+    The long-term memories of its plugin are in a database, which `memoriter ltm import` reads.
+    """
+
+    name = "openclaw"
+    read_as = "OpenClaw 2026.2.26"
+    owned = True
+    in_place = True
+    local_ids = True
+
+    def read(self, files: Files) -> Iterator[Record]:
+        in_database = {name for name in files.names if _OPENCLAW_DATABASE.fullmatch(name)}
+        notes = [name for name in files.names if _OPENCLAW_NOTE.fullmatch(name) and name not in in_database]
+        if not notes:
+            message = f"The folder {files.title!r} has neither MEMORY.md nor notes in memory/."
+            raise UsageError(message, remedy="Give OpenClaw's home, such as ~/.openclaw, or a workspace.")
+        if in_database:
+            yield LeftOut("memory/lancedb", "`memoriter ltm import` copies the memories of OpenClaw's database")
+        yield from markdown_pages(files, notes, folder=files.title)

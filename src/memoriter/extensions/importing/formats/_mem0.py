@@ -10,9 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
-from memoriter.extensions.importing._json import is_list, lists, mapping, objects
+from memoriter.extensions.importing._json import is_list, lists, mapping, objects, open_database
 from memoriter.extensions.importing._records import Entry, Format, LeftOut, Record, id_of, moment, text_of
-from memoriter.extensions.importing.formats._database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,5 +1,5 @@
 """The page Memories, and what the pages Days and Health have of long-term memories."""
 
-from memoriter.extensions.longterm.pages._table import PAGES
+from memoriter.extensions.longterm.pages._memories import PAGES
 
 __all__ = ["PAGES"]
