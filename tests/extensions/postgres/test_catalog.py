@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from memoriter.cli import main
 from memoriter.errors import IndexBusy
-from memoriter.extensions.postgres import _catalog
+from memoriter.extensions.postgres import _driver
 from memoriter.extensions.postgres.api import PostgresStore, ServerSettings, drop_space, list_spaces
 from memory_env import MemoryEnv, Outcome
 from postgres_server import postgres_dsn
@@ -123,8 +123,8 @@ def test_a_memory_that_a_process_uses_is_not_deleted(schema: str, right: str, do
 def test_a_deletion_gives_up_while_other_memories_are_read_all_the_time(
     schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_catalog, "LOCK_MILLISECONDS", 20)
-    monkeypatch.setattr(_catalog, "TRIES", 2)
+    monkeypatch.setattr(_driver, "LOCK_MILLISECONDS", 20)
+    monkeypatch.setattr(_driver, "TRIES", 2)
     settings = ServerSettings(dsn=postgres_dsn(), schema=schema)
     for name in ("one/main", "two/main"):
         PostgresStore.open(settings, name, clock=lambda: 0.0).close()
@@ -141,7 +141,7 @@ def test_a_deletion_gives_up_while_other_memories_are_read_all_the_time(
 def test_a_memory_whose_tables_are_locked_is_listed_without_its_counts(
     schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_catalog, "READING_MILLISECONDS", 20)
+    monkeypatch.setattr(_driver, "READING_MILLISECONDS", 20)
     settings = ServerSettings(dsn=postgres_dsn(), schema=schema)
     for name in ("one/main", "two/main"):
         PostgresStore.open(settings, name, clock=lambda: 0.0).close()
