@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.extensions.qmd._plan import SearchMode
-    from memoriter.extensions.qmd._values import Ranking
 
 LineType = Literal["lex", "vec", "hyde"]
 Command = Literal["search", "vsearch", "query", "typed"]
+Ranking = Literal["words", "any_word", "meaning", "reranked", "fused"]
+"""What QMD's score of a hit means: BM25 of a document with all words, the rank among documents with any word, a cosine,
+a blend with a reranker's score, or the rank in several lists."""
 MOST_LINES = 10
 """Lines of a typed query; QMD's MCP server takes no more."""
 MOST_CHARS = 8_000
