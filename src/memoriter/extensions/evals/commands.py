@@ -462,11 +462,15 @@ def opener(options: GlobalOptions) -> Callable[..., Memory]:
     def open_memory(
         adjust: Callable[[MemorySearch], MemorySearch] | None = None, index_file: Path | None = None
     ) -> Memory:
-        place = options.workspace, options.config, options.agent
-        workspace, config, agent = place
-        return Memory(
-            assemble(workspace, config=config, agent=agent, by_person=True, adjust=adjust, index_file=index_file)
+        parts = assemble(
+            options.workspace,
+            config=options.config,
+            agent=options.agent,
+            by_person=True,
+            adjust=adjust,
+            index_file=index_file,
         )
+        return Memory(parts)
 
     return open_memory
 
