@@ -16,7 +16,7 @@ from claude_agent_sdk import HookMatcher, SdkMcpTool, create_sdk_mcp_server
 from memoriter.agent import answer_hook, read_hook
 from memoriter.coding_hooks import HOOKS
 from memoriter.errors import MemoriterError
-from memoriter.integrations._recalls import recall_json
+from memoriter.integrations._passages import recall_json
 from memoriter.integrations._tool_calls import ToolCalls, tool_calls
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import re
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from google.genai import types
 
 from memoriter.errors import PathRefused, UsageError
 from memoriter.ids import content_hash
-from memoriter.integrations._edits import edit_note, text_of
+from memoriter.integrations._notes import edit_note, text_of, with_metadata
 from memoriter.integrations._passages import Passage, find_passages
 from memoriter.workspace import entry_of, log_form, marked
 
@@ -174,11 +173,7 @@ class NotesMemoryService(BaseMemoryService):
         metadata = {**custom_metadata, **entry.custom_metadata}
         if entry.timestamp:
             metadata = {"time": entry.timestamp, **metadata}
-        if metadata:
-            pairs = [
-                f"{name}: {each if isinstance(each, str) else json.dumps(each)}" for name, each in metadata.items()
-            ]
-            text = f"{text} ({'; '.join(pairs)})"
+        text = with_metadata(text, metadata)
         author = entry.author or "agent"
         key = _key(entry.id or content_hash(f"{author}\n{text}")[:32])
         return key, self._block(text, author, key, self._local(None))

@@ -23,7 +23,7 @@ from pydantic import ConfigDict
 
 from memoriter.api_json import health_json, hit_json, reason_json
 from memoriter.errors import UsageError
-from memoriter.integrations._conversations import Conversation
+from memoriter.integrations._notes import Conversation
 from memoriter.memory import Memory
 
 if TYPE_CHECKING:

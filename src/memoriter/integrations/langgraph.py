@@ -30,6 +30,7 @@ from langgraph.store.base import (
 from memoriter.api_json import health_json
 from memoriter.integrations._notes import (
     Note,
+    ParsedNotes,
     change,
     fields_text,
     file_name,
@@ -38,7 +39,6 @@ from memoriter.integrations._notes import (
     remove,
     stored,
 )
-from memoriter.integrations._parsed_notes import ParsedNotes
 from memoriter.memory import Memory
 from memoriter.types import Health, Hit, Outcome, SearchResult
 from memoriter.values import dataclass

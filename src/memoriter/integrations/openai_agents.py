@@ -14,7 +14,7 @@ require("openai-agents", "The adapter for the OpenAI Agents SDK")
 from agents import FunctionTool, TResponseInputItem
 from agents.memory import SessionABC, SessionSettings
 
-from memoriter.integrations._conversations import Conversation
+from memoriter.integrations._notes import Conversation
 from memoriter.memory import Memory
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import FunctionToolset
 
 from memoriter.agent import HookResult, Message
-from memoriter.integrations._recalls import problems, recall_json
+from memoriter.integrations._passages import problems, recall_json
 from memoriter.memory import Memory
 from memoriter.types import Diagnostic
 
