@@ -303,7 +303,6 @@ class MemoryTool(BetaAbstractMemoryTool):
         return self._edit(path, names, edit_content)
 
     def _read(self, path: str, names: Sequence[str]) -> str:
-        """Return the text of a note."""
         self._check_is_note(path, names)
         try:
             content = content_of(self._memory, self._cited(names))
@@ -397,7 +396,6 @@ class SearchTool(BetaBuiltinFunctionTool):
         self._calls = ToolCalls(memory, SEARCH, session)
 
     def to_dict(self) -> BetaToolUnionParam:
-        """Return the description of the tool for a request."""
         tool = self._calls.tool
         schema = cast("dict[str, object]", dict(tool.input_schema))
         return {"name": tool.name, "description": tool.description, "input_schema": schema}
@@ -414,11 +412,9 @@ class AsyncTool(BetaAsyncBuiltinFunctionTool):
         self._tool = tool
 
     def to_dict(self) -> BetaToolUnionParam:
-        """Return the description of the tool for a request."""
         return self._tool.to_dict()
 
     async def call(self, input: object) -> Any:  # noqa: A002 - the name that the SDK has given the parameter
-        """Run the tool."""
         return await asyncio.to_thread(self._tool.call, input)
 
 

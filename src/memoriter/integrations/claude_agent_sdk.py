@@ -130,9 +130,7 @@ def memory_hooks(
 def memory_server(memory: Memory, *, session: str | None = None) -> McpSdkServerConfig:
     """Return a server in the program's own process with the tools of a memory, for `ClaudeAgentOptions.mcp_servers`.
 
-    Args:
-        memory: an open memory; the program closes it.
-        session: the key of the conversation, for citations and the scope of searches; None: only the owner reads it.
+    `session` is the key of the conversation, for citations and the scope of searches; None: only the owner reads it.
     """
     return create_sdk_mcp_server(SERVER, tools=[_sdk_tool(calls) for calls in tool_calls(memory, session)])
 

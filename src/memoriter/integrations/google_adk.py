@@ -88,7 +88,9 @@ class NotesMemoryService(BaseMemoryService):
             UsageError: there is metadata, which this service cannot keep for events.
             MemoriterError: nothing was written.
         """
-        _refuse_metadata(custom_metadata)
+        if custom_metadata:
+            message = f"Metadata of events is not kept: {', '.join(custom_metadata)}."
+            raise UsageError(message, remedy="Leave it out, or call add_memory.")
         folder = _folder(app_name, user_id)
         await asyncio.to_thread(self._keep_events, folder, session_id or UNKNOWN_SESSION, events)
 
@@ -248,13 +250,6 @@ def _known_events(text: str) -> set[str]:
 def _text_of(content: types.Content | None) -> str:
     parts = content.parts if content is not None and content.parts else []
     return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
-
-
-def _refuse_metadata(metadata: Mapping[str, object] | None) -> None:
-    if metadata:
-        raise UsageError(
-            f"Metadata of events is not kept: {', '.join(metadata)}.", remedy="Leave it out, or call add_memory."
-        )
 
 
 def _memory_entry(passage: Passage) -> MemoryEntry:

@@ -113,9 +113,7 @@ class MemoriterChatHistory(BaseChatMessageHistory):
 def memory_tools(memory: Memory, *, session: str | None = None) -> list[StructuredTool]:
     """Return the tools of the memory for `bind_tools`; results are JSON with citations, outcome and health.
 
-    Args:
-        memory: the memory that the agent searches and adds to.
-        session: the key of the conversation, which decides about citations; None: only the owner reads it.
+    `session` is the key of the conversation, which decides about citations; None: only the owner reads it.
     """
     return [_structured_tool(memory, tool, session) for tool in memory.tools]
 

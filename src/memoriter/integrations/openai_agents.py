@@ -73,9 +73,7 @@ def _heading(item: dict[str, Any]) -> str:
 def memory_tools(memory: Memory, *, session: str | None = None) -> list[FunctionTool]:
     """Return the tools of the memory for `Agent(tools=...)`; results are JSON with citations, outcome and health.
 
-    Args:
-        memory: the memory that the agent searches and adds to.
-        session: the key of the conversation, which decides about citations; None: only the owner reads it.
+    `session` is the key of the conversation, which decides about citations; None: only the owner reads it.
     """
     return [_function_tool(memory, tool, session) for tool in memory.tools]
 

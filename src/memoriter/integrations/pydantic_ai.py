@@ -36,9 +36,7 @@ MAX_RECALLS = 100
 def memory_toolset(memory: Memory, *, session: str | None = None) -> FunctionToolset[Any]:
     """Return the tools of the memory for `Agent(toolsets=...)`; results are JSON with citations, outcome and health.
 
-    Args:
-        memory: the memory that the agent searches and adds to.
-        session: the key of the conversation, which decides about citations; None: only the owner reads it.
+    `session` is the key of the conversation, which decides about citations; None: only the owner reads it.
     """
     return FunctionToolset([_tool(memory, tool, session) for tool in memory.tools], id="memoriter")
 

@@ -96,11 +96,11 @@ class QuestionResult:
         return keys, {str(at) for at in range(len(answers))}
 
     def _first_place(self, matches: Callable[[AnswerLines, Hit], bool]) -> int | None:
-        places = (place for place, hit in enumerate(self.hits, start=1) if self._is_answer(hit, matches))
-        return next(places, None)
-
-    def _is_answer(self, hit: Hit, matches: Callable[[AnswerLines, Hit], bool]) -> bool:
-        return any(matches(answer, hit) for answer in self.question.answers)
+        answers = self.question.answers
+        for place, hit in enumerate(self.hits, start=1):
+            if any(matches(answer, hit) for answer in answers):
+                return place
+        return None
 
 
 def ask(

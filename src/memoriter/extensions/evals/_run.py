@@ -215,7 +215,6 @@ class PoolIndex:
         self.index.put_file(source, content_hash(text), entries)
 
     def store_vectors(self) -> None:
-        """Store the vectors of every chunk and of its items."""
         chunks = [chunk for chunks in self.files.values() for _, chunk in chunks]
         keys = dict.fromkeys(text_key(text) for chunk in chunks for text in texts_of(chunk, self.chunking))
         available = [key for key in keys if key in self.vectors]

@@ -476,5 +476,4 @@ def opener(options: GlobalOptions) -> Callable[..., Memory]:
 
 
 def plain(lines: Sequence[str]) -> list[Line]:
-    """Return lines of text for the screen."""
     return [((line, ""),) for line in lines]

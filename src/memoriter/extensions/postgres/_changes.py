@@ -89,7 +89,6 @@ class State:
 
     @property
     def place(self) -> Place:
-        """The place of the content that was read last."""
         return self.known.place
 
     @property

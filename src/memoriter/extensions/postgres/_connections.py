@@ -167,7 +167,6 @@ class Pool:
     def __init__(
         self, conninfo: str, configure: Callable[[Connection], None], lost: Callable[[], None], *, size: int
     ) -> None:
-        """Start without a connection."""
         self.size = size
         self._lost = lost
         self._conninfo = conninfo
@@ -215,7 +214,6 @@ class Pool:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all connections are in use."""
         return self.lent >= self.size
 
     @property
@@ -244,7 +242,6 @@ class Pool:
             return taken
 
     def give_back(self, connection: Connection) -> None:
-        """Return a connection to the pool."""
         with self._count:
             self.lent -= 1
         if connection.closed:
@@ -252,7 +249,6 @@ class Pool:
         self._pool.putconn(connection)
 
     def close(self) -> None:
-        """Close all connections."""
         if self.inherited:
             _INHERITED.append(self)
         else:

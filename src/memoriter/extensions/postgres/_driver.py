@@ -47,7 +47,6 @@ class PostgresDriver:
         return list_spaces(self._server)
 
     def drop_stored(self, name: str) -> None:
-        """Delete one of the memories."""
         drop_space(self._server, name)
 
     @property

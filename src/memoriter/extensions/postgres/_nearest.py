@@ -91,13 +91,11 @@ def key_of(vectors: VectorSet) -> str:
     return f"graphs:{vectors.edition}:{vectors.id}"
 
 
-def _breadth(oversampling: int, limit: int) -> int:
-    """Return how far a graph is searched for the best `limit`; the measurement holds for the best `DEPTH`."""
-    return min(_unbounded_breadth(oversampling, limit), MOST_SEARCHED)
+def _breadth(oversampling: int, limit: float) -> int:
+    """Return how far a graph is searched for the best `limit`, also beyond what `hnsw.ef_search` can be.
 
-
-def _unbounded_breadth(oversampling: int, limit: float) -> int:
-    """Return how far a graph is searched for the best `limit`, also beyond what `hnsw.ef_search` can be."""
+    The measurement holds for the best `DEPTH`.
+    """
     return max(round(2 * limit), round(oversampling * math.sqrt(max(limit, DEPTH) * DEPTH)))
 
 
@@ -365,9 +363,9 @@ def _through_graphs(
         else:
             parts.append(f"({own} = %s ORDER BY vector <#> %b LIMIT %s)")
             values += [script, search.query, wanted]
-    breadth_of = max(_breadth(graphs.oversampling, search.limit), min(wanted, MOST_SEARCHED))
+    breadth = min(max(_breadth(graphs.oversampling, search.limit), wanted), MOST_SEARCHED)
     with connection.pipeline(), _in_transaction(connection):
-        connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(breadth_of),))
+        connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(breadth),))
         return _with_chunks(connection, " UNION ALL ".join(parts), tuple(values))
 
 
@@ -396,7 +394,7 @@ def _visited(share: Share, limit: int, graphs: Graphs) -> int:
     Filters that leave a tenth ask for ten times as many of the nearest.
     """
     further = limit / max(share.share, 1e-6)
-    return max(_unbounded_breadth(graphs.oversampling, further), round(2 * further * (limit + _SPARE) / limit))
+    return max(_breadth(graphs.oversampling, further), round(2 * further * (limit + _SPARE) / limit))
 
 
 def _leads(share: Share, limit: int, graphs: Graphs) -> bool:

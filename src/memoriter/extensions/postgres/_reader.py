@@ -47,7 +47,6 @@ class PostgresReader:
     """Whether vectors may be searched through graphs; False compares all."""
 
     def __init__(self, server: Server, state: State) -> None:
-        """Take an open server."""
         self._server = server
         self._state = state
         self._spec: ModelSpec | None = None

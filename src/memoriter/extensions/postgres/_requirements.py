@@ -40,6 +40,17 @@ FOREIGN = (
 """The remedy for a space of another role."""
 
 
+def check_usage(connection: Connection, schema: str, place: str) -> None:
+    """Raise IndexUnavailable if the user may not use a schema that exists; `place` is its name for messages."""
+    user = connection.info.user
+    refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
+    if connection.execute(refused, (schema,)).fetchone() is not None:
+        raise IndexUnavailable(
+            f"The user {user!r} may not use the schema {schema!r} of {place}.",
+            remedy=f"Let its owner run `GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(user)};` there.",
+        )
+
+
 def check_extension(connection: Connection, place: str) -> None:
     """Raise IndexUnavailable if a database lacks pgvector and the user may not add it; `place` is for messages."""
     if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is not None:

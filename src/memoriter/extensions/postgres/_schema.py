@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memoriter.errors import IndexDamaged, IndexUnavailable
+from memoriter.errors import IndexDamaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -265,17 +265,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $bod
 $body$
 """
 """A user does not see the spaces of others; this tells that a name is taken, as an attempt to open it does."""
-
-
-def check_usage(connection: Connection, schema: str, place: str) -> None:
-    """Raise IndexUnavailable if the user may not use a schema that exists; `place` is its name for messages."""
-    user = connection.info.user
-    refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
-    if connection.execute(refused, (schema,)).fetchone() is not None:
-        raise IndexUnavailable(
-            f"The user {user!r} may not use the schema {schema!r} of {place}.",
-            remedy=f"Let its owner run `GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(user)};` there.",
-        )
 
 
 def enter_owner(connection: Connection) -> None:

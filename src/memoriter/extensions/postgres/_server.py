@@ -16,13 +16,13 @@ from memoriter.extensions.postgres._requirements import (
     check_extension,
     check_role,
     check_sessions,
+    check_usage,
     no_extension,
     no_schema,
 )
 from memoriter.extensions.postgres._schema import (
     VERSION,
     check_columns,
-    check_usage,
     enter_owner,
     quoted,
     restore_vectors,
@@ -214,7 +214,6 @@ class Server:
                 connection.execute("SELECT set_config('statement_timeout', %s, false)", (timeout,))
 
     def close(self) -> None:
-        """Close all connections of the pool."""
         pool = self._pool
         self._pool = None
         if pool is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
+from memoriter.extensions.qmd._plan import unused_name
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace, split_citation
@@ -43,7 +44,6 @@ class Folder:
 
     @property
     def exists(self) -> bool:
-        """Whether the folder is there."""
         return self.path.is_dir()
 
 
@@ -66,8 +66,7 @@ def folders_of(plan: QmdPlan, agent: str, home: Path, layout: Layout, suffixes: 
             folders.append(Folder(each.name, each.path, each.pattern, each.kind))
     if plan.sessions_enabled:
         name = f"sessions-{re.sub(r'[^a-z0-9-]+', '-', agent.lower()).strip('-') or 'agent'}"
-        taken = {folder.name for folder in folders}
-        name = next(each for each in (name, *(f"{name}-{n}" for n in range(2, 1_000))) if each not in taken)
+        name = unused_name(name, {folder.name for folder in folders})
         folders.append(Folder(name, plan.export_dir or home / "sessions", "**/*.md", "sessions"))
     return tuple(folders)
 

@@ -137,7 +137,7 @@ class QmdDriver:
             raise
         state = self._home.state()
         if state.error and not (state.update_failures or state.embed_failures):
-            self._home.succeeded()
+            self._home.change(lambda old: replace(old, error=None, error_at=None))
         return answer
 
     def update(self, *, force: bool = False) -> QmdUpdated:
@@ -305,9 +305,11 @@ class QmdDriver:
             known = self._home.state().probed
             if known is None or known[:2] != (str(binary), changed):
                 output = program.run(["--version"], timeout=PROBE_SECONDS)
-                known = (str(binary), changed, parse_version(output.text) or parse_version(output.errors))
-                self._home.remember_probe(known)
-            self._probe = QmdProbe(binary, known[2])
+                version = parse_version(output.text) or parse_version(output.errors)
+                self._home.change(lambda old: replace(old, probed=(str(binary), changed, version)))
+            else:
+                version = known[2]
+            self._probe = QmdProbe(binary, version)
             self._program = program
         return self._probe, self._program
 

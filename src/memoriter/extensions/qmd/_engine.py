@@ -62,7 +62,6 @@ class QmdProgram:
         return notices
 
     def notes_changed(self) -> None:
-        """Let the next search wait for an update."""
         self._driver.notes_changed()
 
     def start(self) -> str:
@@ -85,7 +84,6 @@ class QmdProgram:
         return self._driver.status()
 
     def close(self) -> None:
-        """End QMD."""
         self._driver.close()
 
 
@@ -131,7 +129,6 @@ class Lease:
 
     @property
     def program(self) -> QmdProgram:
-        """The program, which others may use too."""
         return self._entry.program
 
     def evict(self) -> None:
@@ -151,7 +148,6 @@ class ProgramCache:
         self._entries: dict[str, _Entry] = {}
 
     def __len__(self) -> int:
-        """Return the number of open programs."""
         return len(self._entries)
 
     def lease(self, key: str, create: Callable[[], QmdProgram]) -> Lease:

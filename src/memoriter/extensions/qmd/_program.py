@@ -341,7 +341,6 @@ class McpTransport:
         return _rows(result)
 
     def close(self) -> None:
-        """End the server."""
         with self._lock:
             self._stop()
 

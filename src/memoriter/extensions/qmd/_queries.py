@@ -101,11 +101,6 @@ def _line(kind: str, words: str) -> Line | None:
     return Line("hyde" if kind == "hyde" else "vec", text) if text else None
 
 
-def meaning_line(text: str) -> Line | None:
-    """Return the line that searches for the meaning of a text; None if it has no words."""
-    return _line("vec", clean(text))
-
-
 def word_lines(text: str) -> tuple[Line, ...]:
     """Return one line for each content word, so that a document with any of them is found.
 
@@ -148,7 +143,7 @@ def first_search(mode: SearchMode, text: str, *, generates: bool, embeds: bool) 
         return Search("search", plain, "words")
     if generates:
         return Search(mode, plain, "meaning" if mode == "vsearch" else "reranked")
-    meaning = meaning_line(plain)
+    meaning = _line("vec", plain)
     lines = () if mode == "vsearch" else word_lines(plain)[: MOST_LINES - 1]
     if meaning and (embeds or mode == "vsearch"):
         lines = (*lines, meaning)
