@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
-from memoriter.cli import main
 from memoriter.errors import IndexBusy
 from memoriter.extensions.postgres import _driver
 from memoriter.extensions.postgres.api import PostgresStore, ServerSettings, drop_space, list_spaces
-from memory_env import MemoryEnv, Outcome
+from memory_env import MemoryEnv
 from postgres_server import postgres_dsn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    Run = Callable[..., Outcome]
+    from program import Run
 
 pytestmark = pytest.mark.slow
 _NUMBERS = count()
@@ -54,19 +52,6 @@ def env(tmp_path: Path, schema: str) -> Iterator[MemoryEnv]:
     env.configure(provider="fake", store={"driver": "postgres", "postgres": place}, query={"scoring": "rrf"})
     yield env
     env.close()
-
-
-@pytest.fixture
-def run(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The program, in this process."""
-    for name, value in {"MEMORITER_HOME": str(env.home), "HOME": str(env.home), **env.environ}.items():
-        monkeypatch.setenv(name, value)
-
-    def run(*words: str) -> Outcome:
-        done = CliRunner().invoke(main, ["-w", str(env.notes), *words])
-        return Outcome(done.exit_code, done.stdout, done.stderr)
-
-    return run
 
 
 def test_memories_are_listed_and_one_is_deleted_with_its_tables(env: MemoryEnv, run: Run, schema: str) -> None:

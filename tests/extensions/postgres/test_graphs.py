@@ -188,5 +188,10 @@ def test_graphs_that_are_slower_than_comparing_all_are_not_used(
 def test_graphs_are_renewed_when_a_set_has_grown_by_half() -> None:
     known = _nearest.Graphs(("latin",), 8, 0.995, 100_000)
     assert _nearest.loads(known.dumps()) == known
-    assert [_nearest.is_due(known, count) for count in (49_000, 100_000, 149_000, 151_000)] == [True, False, False, True]
+    assert [_nearest.is_due(known, count) for count in (49_000, 100_000, 149_000, 151_000)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
     assert [_nearest.is_due(_nearest.NO_GRAPHS, count) for count in (50_000, 50_001)] == [False, True]

@@ -478,7 +478,7 @@ class EvalRun:
 def _rank_simply(pools: Sequence[Pool], scores: Mapping[str, _Scores]) -> None:
     """Search the documents of each pool by grep and BM25."""
     for pool in pools:
-        passages = Passages.of(Passage(document.id, document.id, 1, document.text) for document in pool.documents)
+        passages = Passages(Passage(document.id, document.id, 1, document.text) for document in pool.documents)
         for need in pool.needs:
             for baseline in BASELINES:
                 found = passages.rank(baseline, need.text, DEPTH)

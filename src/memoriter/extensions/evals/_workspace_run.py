@@ -206,7 +206,7 @@ def measure_workspace(
             programs.measure(memory, [question.text for question in answerable], DEPTH) if programs else []
         )
     if passages:
-        ranked = Passages.of(passages)
+        ranked = Passages(passages)
         reports += [report(each, [_asked(ranked, each, question) for question in questions]) for each in BASELINES]
         for system, adjust, index_file in _other_rankings(scratch):
             with open_memory(adjust, index_file) as memory:

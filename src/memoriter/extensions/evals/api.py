@@ -25,6 +25,7 @@ from memoriter.extensions.evals._run import (
 )
 from memoriter.extensions.evals._tune import TuneCase, Tuned, tune
 from memoriter.extensions.evals._workspace_run import (
+    OpenMemory,
     WorkspaceResult,
     measure_workspace,
     notes_summary,
@@ -40,6 +41,7 @@ __all__ = [
     "EvalRun",
     "LoadedSets",
     "NotesSet",
+    "OpenMemory",
     "OtherPrograms",
     "ProgramFigures",
     "ProgramResult",

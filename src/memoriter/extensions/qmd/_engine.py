@@ -126,10 +126,7 @@ class Lease:
         self._cache = cache
         self._key = key
         self._entry = entry
-
-    @property
-    def program(self) -> QmdProgram:
-        return self._entry.program
+        self.program = entry.program
 
     def evict(self) -> None:
         """Close the program, so that nobody gets it from the cache again."""
