@@ -23,8 +23,8 @@ import numpy as np
 from memoriter.app import read_environment
 from memoriter.embed.bundled._graph import JudgeEngine
 from memoriter.embed.bundled._native import usable_weights
-from memoriter.extensions.evals._formats import is_foreign_kind
-from memoriter.extensions.evals._pool import question_key
+from memoriter.extensions.evals._datasets import is_foreign_kind
+from memoriter.extensions.evals._run import question_key
 from memoriter.extensions.evals.api import VectorStore, load_sets, notes_workspace, with_foreign
 from memoriter.search import Trace, clean_query, rank
 from memoriter.search._pipeline import LOGIT_WEIGHT

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.app import read_environment
 from memoriter.backends._builtin import BuiltinBackend
-from memoriter.extensions.evals._pool import question_key
 from memoriter.extensions.evals._question_report import QuestionResult, QuestionsReport, shares_of
+from memoriter.extensions.evals._run import question_key
 from memoriter.extensions.evals.api import VectorStore, load_sets, notes_workspace
 from memoriter.search import clean_query, rank
 from memoriter.types import Filters, Query

@@ -15,7 +15,7 @@ import pytest
 
 from followed_changes import ENDED, followed
 from memoriter.errors import IndexBusy
-from memoriter.extensions.postgres import _graphs
+from memoriter.extensions.postgres import _nearest
 from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import text_key, vector_key
 from memoriter.index import ENGINES, EngineName, Index
@@ -544,7 +544,7 @@ def test_a_store_that_does_not_compare_all_vectors_has_measured_what_it_finds(
 ) -> None:
     monkeypatch.setattr("memoriter.index.vectors._codes_engine.COMPARE_ALL", 0)
     for name, bound in {"MOST_COMPARED": 200, "LARGE": 100, "MOST_TIME": 1e9}.items():
-        monkeypatch.setattr(_graphs, name, bound)
+        monkeypatch.setattr(_nearest, name, bound)
     draw = np.random.default_rng(2)
     store.use_vectors(ModelSpec("fake", "measured", 64))
     put(store, "a.md", *(f"text {number} of {store.path}" for number in range(400)))

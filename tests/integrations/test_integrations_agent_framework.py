@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from agent_framework import Agent, ContextProvider
 from agent_framework.openai import OpenAIChatCompletionClient
 
-from framework_runs import FACT, KEY, QUESTION, install_diary, run_example
+from framework_runs import FACT, KEY, QUESTION, run_example
 from memoriter.integrations.agent_framework import NotesProvider
 from servers.agent_model import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from framework_runs import Run
 
 pytest_plugins = ["framework_fixtures"]
@@ -76,13 +72,6 @@ def test_others_who_read_the_conversation_do_not_get_the_long_term_memory(run: R
     run.model.play(Step("I do not know."))
     converse(run, NotesProvider(run.memory, audience="shared", tools=False), QUESTION)
     assert all("PostgreSQL" not in call.body.decode() for call in run.model.calls)
-
-
-@pytest.fixture
-def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(str(install_diary(tmp_path / "site")))
-    yield
-    sys.modules.pop("memoriter_diary", None)
 
 
 @pytest.mark.usefixtures("diary")

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
 
-from framework_runs import FACT, KEY, QUESTION, QUIET, install_diary, run_example
+from framework_runs import FACT, KEY, QUESTION, QUIET, run_example
 from memoriter.integrations.claude_agent_sdk import MemoryHooks, memory_options
 from servers.agent_model import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from framework_runs import Run
 
 pytest_plugins = ["framework_fixtures"]
@@ -78,13 +74,6 @@ def test_the_agent_may_call_the_tools_of_the_memory(run: Run) -> None:
     assert found["health"]["ok"] is True
     assert written["findable"] is True
     assert run.note("memory/2026-03-10.md").endswith(f"- 12:00 {FACT} <!-- from: agent, 2026-03-10 -->\n")
-
-
-@pytest.fixture
-def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(str(install_diary(tmp_path / "site")))
-    yield
-    sys.modules.pop("memoriter_diary", None)
 
 
 @pytest.mark.usefixtures("diary")

@@ -171,12 +171,13 @@ def test_an_item_is_read_again_only_when_its_note_has_changed(memory: Memory, mo
         store.put(("a", f"b{number % 2}"), f"k{number}", {"n": number})
     monkeypatch.setattr(memory, "now", lambda: later)  # a file that was changed just now is always read again
     parsed = list[str]()
+    parse = store._notes._parse
 
-    def counted(text: str) -> Note:
-        parsed.append(text)
-        return read_note(text)
+    def counted(path: str, note: Note, changed: float) -> Any:
+        parsed.append(path)
+        return parse(path, note, changed)
 
-    monkeypatch.setattr("memoriter.integrations._parsed_notes.read_note", counted)
+    monkeypatch.setattr(store._notes, "_parse", counted)
     assert len(store.search(("a",))) == len(parsed) == 5
     store.put(("a", "b1"), "k3", {"n": 30})
     store.delete(("a", "b0"), "k0")

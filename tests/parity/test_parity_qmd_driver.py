@@ -19,7 +19,7 @@ from memoriter.extensions.qmd._answers import (
 )
 from memoriter.extensions.qmd._collections import Folder, cited_path, locate, read_cited
 from memoriter.extensions.qmd._queries import Search, arguments_of, clean
-from memoriter.extensions.qmd._sessions import session_markdown
+from memoriter.extensions.qmd._updates import session_markdown
 from memoriter.workspace import Workspace
 
 
@@ -126,7 +126,7 @@ def test_a_path_of_a_collection_leads_to_the_same_file(tmp_path: Path, case: Any
 
     def text() -> str:
         opened = Workspace(workspace)
-        return read_cited(given, opened, folders_at(tmp_path), start=None, lines=None, max_chars=1_000).text
+        return read_cited(given, opened, folders_at(tmp_path), start=None, lines=None).text
 
     # Theirs reads any Markdown file of the workspace; here, only memory and the folders of the settings.
     if "error" in case or path in {"/ws/notes.md", "/ws"}:

@@ -6,7 +6,7 @@ import pytest
 
 from memoriter.embed import open_provider
 from memoriter.extensions.evals._datasets import Document, Pool
-from memoriter.extensions.evals._pool import OURS, PoolIndex
+from memoriter.extensions.evals._run import OURS, PoolIndex
 from memoriter.ids import text_key
 from memoriter.sync import ChunkingSettings, texts_of
 from memoriter.types import Chunk

@@ -1,4 +1,4 @@
-"""A folder of notes, a home of its own, and the program to run on them."""
+"""A folder of notes, a home of its own, and the program to run on them or on a memory of a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from memoriter.cli import main
 from memory_env import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from memory_env import MemoryEnv
+
+    Run = Callable[..., Outcome]
 
 NOTES = {
     "MEMORY.md": "# Decisions\n\n- We chose PostgreSQL for the ledger because of ACID.\n- Coffee: flat white.\n",
@@ -47,3 +52,16 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setenv("MEMORITER_HOME", str(home))
     monkeypatch.chdir(workspace)
     return Program(workspace, home)
+
+
+@pytest.fixture
+def run(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The program, in this process, with the memory of the test."""
+    for name, value in {"MEMORITER_HOME": str(env.home), "HOME": str(env.home), **env.environ}.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*words: str) -> Outcome:
+        done = CliRunner().invoke(main, ["-w", str(env.notes), *words])
+        return Outcome(done.exit_code, done.stdout, done.stderr)
+
+    return run

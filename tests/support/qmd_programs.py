@@ -117,7 +117,7 @@ class QmdMemory:
             transcripts=self.transcripts,
         )
         plan = plan_qmd(chosen, "main", workspace=self.notes, user_home=self.folder)
-        self.opened.append(QmdDriver.open(plan, place))
+        self.opened.append(QmdDriver(plan, place))
         return self.opened[-1]
 
     def close(self) -> None:

@@ -98,7 +98,6 @@ class Parts:
         self.program = Scripted(self.log)
         self.engine = self.engine or Builtin(self.log)
         self.backend = FallbackBackend(
-            "qmd",
             lambda: self.cache.lease("main", self.create),
             self.engine,
             ServiceGuard(PAUSES, lambda: self.now),

@@ -1,4 +1,6 @@
-"""JSON values as Markdown that people read and edit: a note has values of its own, and a list of fields.
+"""Notes of adapters, which people read and edit, too: JSON values as Markdown, and whole conversations.
+
+A note has values of its own, and a list of fields:
 
     ---
     key: "ab12"
@@ -14,32 +16,50 @@
       They said so twice.
 
 A field is text as it stands, a text of several lines after `|`, or JSON where the text would not come back the same.
-The line `from` names the author, so that nothing below it is taken for the words of the owner.
+The line `from` names the author, so that nothing below it is taken for the words of the owner. A conversation has a
+heading for each message, and below it the fields of its JSON value.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from unicodedata import normalize
 from urllib.parse import quote
 
-from memoriter.errors import UsageError
-from memoriter.integrations._edits import content_of, edit_note, text_of
+from memoriter.errors import PathRefused, UsageError, WriteConflict
+from memoriter.ids import bytes_hash
 from memoriter.values import dataclass, field
 from memoriter.workspace import marked
 
 if TYPE_CHECKING:
-    from memoriter.memory import Memory
+    from pathlib import Path
+    from typing import BinaryIO
 
+    from memoriter.memory import Memory
+    from memoriter.types import Diagnostic, Source
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+ATTEMPTS = 8
+"""How often a note is edited again after somebody else has changed it meanwhile."""
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+SETTLED_SECONDS = 2.5
+"""A file that was changed less long ago is always read again. File systems store times in steps, of two seconds on FAT,
+and a second change within one step leaves size, times and inode as they are."""
 _NAME_BYTES = 80
 _FIELD = re.compile(r'- (?P<name>"(?:[^"\\]|\\.)*"|[\w][\w -]*): (?P<value>.*)', re.DOTALL)
 _PLAIN_NAME = re.compile(r"\w(?:[\w -]*\w)?", re.ASCII)
 _MARK = re.compile(r"\A<!-- from: [^\n]* -->\n")
 _PROPERTY = re.compile(r"(?P<name>[a-z_]+): (?P<value>.*)")
+_HEADING = "## "
+"""The beginning of a message in a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +178,12 @@ def read_note(text: str) -> Note:
     return Note(properties, f"{body}\n" if body else "")
 
 
+def with_metadata(text: str, metadata: Mapping[str, object]) -> str:
+    """Return a text with its metadata after it, in parentheses."""
+    pairs = [f"{name}: {each if isinstance(each, str) else json.dumps(each)}" for name, each in metadata.items()]
+    return f"{text} ({'; '.join(pairs)})" if pairs else text
+
+
 def file_name(name: str) -> str:
     """Return the name of a file or folder for any text; different texts have different names on every file system."""
     safe = quote(name, safe="").replace("%20", " ") if name.isascii() else _readable(name)
@@ -173,6 +199,70 @@ def _readable(name: str) -> str:
     """Return a text with everything escaped but letters and digits of any language."""
     kept = "".join(each if each.isalnum() or each in "-_ " else quote(each, safe="", errors="ignore") for each in name)
     return kept.encode("utf-8", "ignore").decode()
+
+
+def edit_note(
+    memory: Memory, path: str, edit: Callable[[bytes | None], str | None], *, attempts: int = ATTEMPTS
+) -> tuple[Diagnostic, ...]:
+    """Replace a note by an edited version, unless somebody else has changed it since it was read.
+
+    Args:
+        memory: the memory of the note.
+        path: the path of the note, as in citations.
+        edit: called with the content of the note, None if it does not exist; it returns the new text, None to change
+            nothing. It is called again with the new content if somebody else has changed the note meanwhile.
+        attempts: how often it is called at most.
+
+    Returns why the next search may not find the note; this is also logged.
+
+    Raises PathRefused, WriteConflict if others keep changing the note, and WriteError.
+    """
+    for attempt in range(1, attempts + 1):
+        before = content_of(memory, path)
+        after = edit(before)
+        if after is None:
+            return ()
+        try:
+            reasons = memory.replace(path, after, expected=None if before is None else bytes_hash(before)).reasons
+        except WriteConflict:
+            if attempt == attempts:
+                raise
+            continue
+        for reason in reasons:
+            log.warning("%s %s", reason.message, reason.remedy)
+        return reasons
+    raise AssertionError("the last attempt returns or raises")
+
+
+def content_of(memory: Memory, path: str) -> bytes | None:
+    """Return the content of a note; None if it does not exist. Raises PathRefused if it cannot be read."""
+    file = memory.file_of(path)
+    if file is None:
+        return None
+    opened = open_note(path, file)
+    if opened is None:
+        return None
+    with opened:
+        return opened.read()
+
+
+def open_note(path: str, file: Path) -> BinaryIO | None:
+    """Open the file of a note, which may not be a link; None if it is gone. Raises PathRefused if that fails."""
+    try:
+        return os.fdopen(os.open(file, _FLAGS), "rb")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PathRefused(f"The note {path!r} cannot be read: {error.strerror}.") from error
+
+
+def text_of(path: str, content: bytes) -> str:
+    """Return the text of a note that is to be changed. Raises PathRefused if it is not UTF-8: bytes would be lost."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        message = f"The note {path!r} is not changed, because it is not UTF-8 from byte {error.start} on."
+        raise PathRefused(message, remedy="Save it as UTF-8.") from error
 
 
 def change(memory: Memory, path: str, edit: Callable[[Note | None], Note | None], *, author: str) -> Note | None:
@@ -210,3 +300,131 @@ def remove(memory: Memory, path: str) -> None:
     file = memory.file_of(path)
     if file is not None and file.exists():
         memory.forget(memory.plan_forget(path))
+
+
+class ParsedNotes(Generic[T]):
+    """Returns what the notes below a folder hold. Threads may share it."""
+
+    def __init__(self, memory: Memory, parse: Callable[[str, Note, float], T]) -> None:
+        """Begin without any note.
+
+        Args:
+            memory: the memory of the notes.
+            parse: called with the path, the note, and when its file was changed, in seconds since 1970. Callers must
+                not modify what it returns, because the next call returns the same.
+        """
+        self._memory = memory
+        self._parse = parse
+        self._known: dict[str, tuple[Source, T]] = {}
+        self._lock = Lock()
+
+    def below(self, folder: str) -> dict[str, T]:
+        """Return what each note below a folder holds, by path. Raises PathRefused if one cannot be read."""
+        inside = f"{folder}/"
+        sources = [source for source in self._memory.sources() if source.path.startswith(inside)]
+        found = dict[str, T]()
+        with self._lock:
+            known = {path: each for path, each in self._known.items() if path.startswith(inside)}
+            for path in known.keys() - {source.path for source in sources}:
+                del self._known[path]
+            for source in sources:
+                before, parsed = known.get(source.path, (None, None))
+                if parsed is None or before != source:
+                    parsed = self._read(source)
+                if parsed is not None:
+                    found[source.path] = parsed
+        return found
+
+    def _read(self, source: Source) -> T | None:
+        """Read a note, and keep it if a later change of its file is certain to be seen; None: it is gone."""
+        self._known.pop(source.path, None)
+        now = self._memory.now().timestamp()
+        opened = open_note(source.path, source.file)
+        if opened is None:
+            return None
+        with opened:
+            status = os.fstat(opened.fileno())
+            content = opened.read()
+        parsed = self._parse(source.path, read_note(content.decode("utf-8", "replace")), status.st_mtime)
+        if abs(now - status.st_ctime) > SETTLED_SECONDS:
+            self._known[source.path] = (source, parsed)
+        return parsed
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A message as it is noted."""
+
+    heading: str
+    value: Mapping[str, Any]
+    own: str
+    """Lines that the owner has added."""
+
+    @property
+    def text(self) -> str:
+        return f"{_HEADING}{self.heading}\n\n{fields_text(self.value)}" + (f"\n{self.own}\n" if self.own else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The messages of one conversation, in one note. Several programs may add to it at the same time."""
+
+    memory: Memory
+    folder: str
+    key: str
+    """The framework's id of the conversation."""
+    author: str
+    """Who wrote the note, such as `agent (LangChain)`: it has the words of models and tools, too."""
+
+    @property
+    def path(self) -> str:
+        """The path of the note, as in citations."""
+        return f"{self.folder.strip('/')}/{file_name(self.key)}.md"
+
+    def items(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return the messages in order; with a limit, the last ones."""
+        found = [dict(section.value) for section in self._sections(stored(self.memory, self.path))]
+        if limit is None:
+            return found
+        return found[-limit:] if limit > 0 else []
+
+    def add(self, items: Sequence[tuple[str, object]]) -> None:
+        """Add messages, all or none. Raises UsageError if one of them is not JSON."""
+        new = [_Section(" ".join(heading.split()), json_value(value, "item"), "") for heading, value in items]
+        if wrong := [section.value for section in new if not isinstance(section.value, dict)]:
+            raise UsageError(f"The item {wrong[0]!r} is no JSON object.", remedy="Give a dict.")
+        if new:
+            change(
+                self.memory, self.path, lambda note: self._note(note, [*self._sections(note), *new]), author=self.author
+            )
+
+    def pop(self) -> dict[str, Any] | None:
+        """Remove the last message and return it; None if there is none."""
+        last: list[_Section] = []
+
+        def edit(note: Note | None) -> Note | None:
+            sections = self._sections(note)
+            last[:] = sections[-1:]
+            return self._note(note, sections[:-1]) if sections else None
+
+        change(self.memory, self.path, edit, author=self.author)
+        return dict(last[0].value) if last else None
+
+    def clear(self) -> None:
+        """Delete the note."""
+        remove(self.memory, self.path)
+
+    def _note(self, before: Note | None, sections: Sequence[_Section]) -> Note:
+        properties = before.properties if before else {"conversation": self.key}
+        begin = before.body.partition(_HEADING)[0].strip("\n") if before else ""
+        opening = [f"{begin}\n"] if begin else []
+        return Note(properties, "\n".join([*opening, *(section.text for section in sections)]))
+
+    def _sections(self, note: Note | None) -> list[_Section]:
+        parts = f"\n{note.body}".split(f"\n{_HEADING}")[1:] if note else []
+        found = list[_Section]()
+        for part in parts:
+            heading, _, text = part.partition("\n")
+            value, own = read_fields(text)
+            found.append(_Section(heading.strip(), value, own))
+        return found

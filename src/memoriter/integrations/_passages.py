@@ -1,7 +1,7 @@
-"""Hits of a search as passages for frameworks that insert them into a conversation without more about them.
+"""What a search, or the recall before a turn, has found, for frameworks that give a model nothing else about it.
 
-Each passage names its place, how far to trust it and its author in its own text, because many frameworks show a model
-nothing but the text.
+Each passage of a search names its place, how far to trust it and its author in its own text, because many frameworks
+show a model nothing but the text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter import Memory
-    from memoriter.types import Hit, SearchResult
+    from memoriter.agent import HookResult
+    from memoriter.types import Diagnostic, Hit, SearchResult
 
 log = logging.getLogger(__name__)
 WEAK = "related, may not answer"
 FOREIGN = "not written by the owner"
+UNAVAILABLE = "[memory] The memory was not searched completely. Say that, and do not say that nothing is known."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,11 @@ def _passage(memory: Memory, hit: Hit, result: SearchResult, *, cited: bool) -> 
     head += [WEAK] if result.outcome != "match" else []
     head += [] if owned else [FOREIGN]
     text = neutral(hit.text or hit.snippet).strip()
-    metadata = hit_json(hit, citations=cited) | {"outcome": result.outcome, "owned": owned, "health": _health(result)}
+    metadata = hit_json(hit, citations=cited) | {
+        "outcome": result.outcome,
+        "owned": owned,
+        "health": _health(result.health.reasons),
+    }
     if memory.place.origin:
         metadata["origin"] = memory.place.origin
     return Passage(f"[{neutral('; '.join(head)) or 'memory'}]\n{text}", metadata, hit)
@@ -81,9 +87,27 @@ def _passage(memory: Memory, hit: Hit, result: SearchResult, *, cited: bool) -> 
 def _notice(result: SearchResult) -> Passage:
     reasons = " ".join(f"{reason.message} {reason.remedy}".strip() for reason in result.health.reasons)
     text = f"[memory] The memory could not be searched completely. {reasons}".strip()
-    return Passage(text, {"outcome": result.outcome, "health": _health(result)})
+    return Passage(text, {"outcome": result.outcome, "health": _health(result.health.reasons)})
 
 
-def _health(result: SearchResult) -> dict[str, Any]:
-    reasons: Sequence[Any] = result.health.reasons
-    return {"ok": result.health.ok, "reasons": [reason_json(reason) for reason in reasons]}
+def _health(reasons: Sequence[Diagnostic]) -> dict[str, Any]:
+    return {"ok": not reasons, "reasons": [reason_json(reason) for reason in reasons]}
+
+
+def recall_json(recalled: HookResult) -> dict[str, Any]:
+    """Return `outcome`, `citations` of the passages that were inserted, and `health` with all that was wrong."""
+    health = _health(problems(recalled))
+    return {"outcome": recalled.outcome, "citations": list(recalled.citations), "health": health}
+
+
+def problems(recalled: HookResult) -> tuple[Diagnostic, ...]:
+    """Return what failed at a recall, and what is wrong with the memory that was searched; each once."""
+    health = recalled.health.reasons if recalled.health is not None else ()
+    return tuple(dict.fromkeys((*recalled.reasons, *health)))
+
+
+def text_with_notices(recalled: HookResult) -> str:
+    """Return the recalled text for a model, followed by what was wrong."""
+    warning = [UNAVAILABLE] if recalled.outcome == "unavailable" else []
+    notices = [f"The memory may be incomplete: {reason.message}" for reason in problems(recalled)]
+    return "\n\n".join(part for part in (recalled.prepend_context, *warning, *notices) if part)

@@ -47,8 +47,7 @@ class ToolCalls:
     def __call__(self, arguments: Mapping[str, Any]) -> str:
         """Run the tool and return its JSON as text, with outcome, citations and health. It raises nothing.
 
-        Args:
-            arguments: by name; None: the parameter is not given.
+        An argument that is None is not given.
         """
         given = {name: value for name, value in arguments.items() if value is not None}
         return json.dumps(self.tool.run(self.memory, given, session_key=self.session), ensure_ascii=False)
@@ -66,12 +65,5 @@ class ToolCalls:
 
 
 def tool_calls(memory: Memory, session: str | None = None) -> tuple[ToolCalls, ...]:
-    """Return the tools of a memory, those of its plugins included.
-
-    Args:
-        memory: an open memory; the framework's program closes it.
-        session: the key of the conversation; None: only the owner reads it.
-
-    Raises ConfigError if the slot names a missing plugin.
-    """
+    """Return the tools of a memory and of its plugins. Raises ConfigError if the slot names a missing plugin."""
     return tuple(ToolCalls(memory, tool, session) for tool in memory.tools)

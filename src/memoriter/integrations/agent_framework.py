@@ -15,7 +15,7 @@ from agent_framework import Message as ChatMessage
 
 from memoriter.agent import HookResult, Message
 from memoriter.api_json import reason_json
-from memoriter.integrations._recalls import problems, recall_json
+from memoriter.integrations._passages import problems, recall_json
 from memoriter.integrations._tool_calls import ToolCalls, tool_calls
 
 if TYPE_CHECKING:

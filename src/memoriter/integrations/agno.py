@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def memory_tools(memory: Memory, *, session: str | None = None) -> Toolkit:
     """Return the tools of a memory for an agent or a team. Their results have outcome, citations and health.
 
-    Args:
-        memory: an open memory; the program closes it.
-        session: the key of the conversation, such as `agent:main:slack:group:7`; None: only the owner reads it.
+    `session` is the key of the conversation, such as `agent:main:slack:group:7`; None: only the owner reads it.
     """
     calls = tool_calls(memory, session)
     toolkit = Toolkit(name="memoriter", tools=[_function(each) for each in calls])

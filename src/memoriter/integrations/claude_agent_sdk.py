@@ -16,7 +16,7 @@ from claude_agent_sdk import HookMatcher, SdkMcpTool, create_sdk_mcp_server
 from memoriter.agent import answer_hook, read_hook
 from memoriter.coding_hooks import HOOKS
 from memoriter.errors import MemoriterError
-from memoriter.integrations._recalls import recall_json
+from memoriter.integrations._passages import recall_json
 from memoriter.integrations._tool_calls import ToolCalls, tool_calls
 
 if TYPE_CHECKING:
@@ -130,9 +130,7 @@ def memory_hooks(
 def memory_server(memory: Memory, *, session: str | None = None) -> McpSdkServerConfig:
     """Return a server in the program's own process with the tools of a memory, for `ClaudeAgentOptions.mcp_servers`.
 
-    Args:
-        memory: an open memory; the program closes it.
-        session: the key of the conversation, for citations and the scope of searches; None: only the owner reads it.
+    `session` is the key of the conversation, for citations and the scope of searches; None: only the owner reads it.
     """
     return create_sdk_mcp_server(SERVER, tools=[_sdk_tool(calls) for calls in tool_calls(memory, session)])
 

@@ -42,9 +42,7 @@ class MemoryTool(BaseTool):
 def memory_tools(memory: Memory, *, session: str | None = None) -> list[BaseTool]:
     """Return the tools of a memory for an agent or a task.
 
-    Args:
-        memory: an open memory; the program closes it.
-        session: the key of the conversation, such as `agent:main:slack:group:7`; None: only the owner reads it.
+    `session` is the key of the conversation, such as `agent:main:slack:group:7`; None: only the owner reads it.
     """
     return [MemoryTool(calls) for calls in tool_calls(memory, session)]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import re
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from google.genai import types
 
 from memoriter.errors import PathRefused, UsageError
 from memoriter.ids import content_hash
-from memoriter.integrations._edits import edit_note, text_of
+from memoriter.integrations._notes import edit_note, text_of, with_metadata
 from memoriter.integrations._passages import Passage, find_passages
 from memoriter.workspace import entry_of, log_form, marked
 
@@ -89,7 +88,9 @@ class NotesMemoryService(BaseMemoryService):
             UsageError: there is metadata, which this service cannot keep for events.
             MemoriterError: nothing was written.
         """
-        _refuse_metadata(custom_metadata)
+        if custom_metadata:
+            message = f"Metadata of events is not kept: {', '.join(custom_metadata)}."
+            raise UsageError(message, remedy="Leave it out, or call add_memory.")
         folder = _folder(app_name, user_id)
         await asyncio.to_thread(self._keep_events, folder, session_id or UNKNOWN_SESSION, events)
 
@@ -174,11 +175,7 @@ class NotesMemoryService(BaseMemoryService):
         metadata = {**custom_metadata, **entry.custom_metadata}
         if entry.timestamp:
             metadata = {"time": entry.timestamp, **metadata}
-        if metadata:
-            pairs = [
-                f"{name}: {each if isinstance(each, str) else json.dumps(each)}" for name, each in metadata.items()
-            ]
-            text = f"{text} ({'; '.join(pairs)})"
+        text = with_metadata(text, metadata)
         author = entry.author or "agent"
         key = _key(entry.id or content_hash(f"{author}\n{text}")[:32])
         return key, self._block(text, author, key, self._local(None))
@@ -253,13 +250,6 @@ def _known_events(text: str) -> set[str]:
 def _text_of(content: types.Content | None) -> str:
     parts = content.parts if content is not None and content.parts else []
     return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
-
-
-def _refuse_metadata(metadata: Mapping[str, object] | None) -> None:
-    if metadata:
-        raise UsageError(
-            f"Metadata of events is not kept: {', '.join(metadata)}.", remedy="Leave it out, or call add_memory."
-        )
 
 
 def _memory_entry(passage: Passage) -> MemoryEntry:

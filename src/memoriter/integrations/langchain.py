@@ -23,7 +23,7 @@ from pydantic import ConfigDict
 
 from memoriter.api_json import health_json, hit_json, reason_json
 from memoriter.errors import UsageError
-from memoriter.integrations._conversations import Conversation
+from memoriter.integrations._notes import Conversation
 from memoriter.memory import Memory
 
 if TYPE_CHECKING:
@@ -113,9 +113,7 @@ class MemoriterChatHistory(BaseChatMessageHistory):
 def memory_tools(memory: Memory, *, session: str | None = None) -> list[StructuredTool]:
     """Return the tools of the memory for `bind_tools`; results are JSON with citations, outcome and health.
 
-    Args:
-        memory: the memory that the agent searches and adds to.
-        session: the key of the conversation, which decides about citations; None: only the owner reads it.
+    `session` is the key of the conversation, which decides about citations; None: only the owner reads it.
     """
     return [_structured_tool(memory, tool, session) for tool in memory.tools]
 

@@ -30,6 +30,7 @@ from langgraph.store.base import (
 from memoriter.api_json import health_json
 from memoriter.integrations._notes import (
     Note,
+    ParsedNotes,
     change,
     fields_text,
     file_name,
@@ -38,7 +39,6 @@ from memoriter.integrations._notes import (
     remove,
     stored,
 )
-from memoriter.integrations._parsed_notes import ParsedNotes
 from memoriter.memory import Memory
 from memoriter.types import Health, Hit, Outcome, SearchResult
 from memoriter.values import dataclass
@@ -273,9 +273,6 @@ class MemoriterStore(BaseStore):
             if not record.expired(now) and _matches(record.value, op.filter)
         }
 
-    def _refreshes(self, op: SearchOp) -> bool:
-        return op.refresh_ttl and (self.ttl_config or {}).get("refresh_on_read", True)
-
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         """Return the items of a search without a query, the latest change first."""
         found = sorted(self._records(op).values(), key=lambda record: record.updated, reverse=True)
@@ -287,8 +284,9 @@ class MemoriterStore(BaseStore):
 
     def _returned(self, op: SearchOp, records: Sequence[_Record]) -> Iterator[tuple[_Record, Item]]:
         """Yield each record with its item, after its time to live has begun again if that is wanted."""
+        refreshes = op.refresh_ttl and (self.ttl_config or {}).get("refresh_on_read", True)
         for record in records:
-            if self._refreshes(op):
+            if refreshes:
                 self._refresh(record)
             yield record, record.item()
 

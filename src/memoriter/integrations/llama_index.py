@@ -15,8 +15,8 @@ from llama_index.core.memory import BaseMemoryBlock
 from pydantic import Field, PrivateAttr
 
 from memoriter.agent import HookResult
-from memoriter.integrations._conversations import Conversation
-from memoriter.integrations._recalls import problems, recall_json, text_with_notices
+from memoriter.integrations._notes import Conversation
+from memoriter.integrations._passages import problems, recall_json, text_with_notices
 from memoriter.memory import Memory
 from memoriter.types import Diagnostic
 

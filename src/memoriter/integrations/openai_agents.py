@@ -14,7 +14,7 @@ require("openai-agents", "The adapter for the OpenAI Agents SDK")
 from agents import FunctionTool, TResponseInputItem
 from agents.memory import SessionABC, SessionSettings
 
-from memoriter.integrations._conversations import Conversation
+from memoriter.integrations._notes import Conversation
 from memoriter.memory import Memory
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ def _heading(item: dict[str, Any]) -> str:
 def memory_tools(memory: Memory, *, session: str | None = None) -> list[FunctionTool]:
     """Return the tools of the memory for `Agent(tools=...)`; results are JSON with citations, outcome and health.
 
-    Args:
-        memory: the memory that the agent searches and adds to.
-        session: the key of the conversation, which decides about citations; None: only the owner reads it.
+    `session` is the key of the conversation, which decides about citations; None: only the owner reads it.
     """
     return [_function_tool(memory, tool, session) for tool in memory.tools]
 

@@ -21,7 +21,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.toolsets import FunctionToolset
 
 from memoriter.agent import HookResult, Message
-from memoriter.integrations._recalls import problems, recall_json
+from memoriter.integrations._passages import problems, recall_json
 from memoriter.memory import Memory
 from memoriter.types import Diagnostic
 
@@ -36,9 +36,7 @@ MAX_RECALLS = 100
 def memory_toolset(memory: Memory, *, session: str | None = None) -> FunctionToolset[Any]:
     """Return the tools of the memory for `Agent(toolsets=...)`; results are JSON with citations, outcome and health.
 
-    Args:
-        memory: the memory that the agent searches and adds to.
-        session: the key of the conversation, which decides about citations; None: only the owner reads it.
+    `session` is the key of the conversation, which decides about citations; None: only the owner reads it.
     """
     return FunctionToolset([_tool(memory, tool, session) for tool in memory.tools], id="memoriter")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from memoriter.extras import require
@@ -13,6 +12,7 @@ require("strands", "The Strands adapter")
 from strands.memory import MemoryEntry, MemoryStore
 from strands.tools.tools import PythonAgentTool
 
+from memoriter.integrations._notes import with_metadata
 from memoriter.integrations._passages import find_passages
 from memoriter.integrations._tool_calls import ToolCalls
 from memoriter.tools import GET
@@ -82,7 +82,10 @@ class NotesStore(MemoryStore):
             MemoriterError: nothing was written.
         """
         written = await asyncio.to_thread(
-            self._memory.remember, _entry(content, metadata or {}), to=self._to, origin="agent (Strands)"
+            self._memory.remember,
+            with_metadata(content.rstrip(), metadata or {}),
+            to=self._to,
+            origin="agent (Strands)",
         )
         reasons = [f"{reason.message} {reason.remedy}".strip() for reason in written.reasons]
         place = f"{written.path}#L{written.start_line}-L{written.end_line}"
@@ -91,11 +94,6 @@ class NotesStore(MemoryStore):
     def get_tools(self) -> list[AgentTool]:
         """Return the tool that reads the lines around a passage."""
         return [_agent_tool(ToolCalls(self._memory, GET, self._session))]
-
-
-def _entry(content: str, metadata: Mapping[str, Any]) -> str:
-    pairs = [f"{name}: {each if isinstance(each, str) else json.dumps(each)}" for name, each in metadata.items()]
-    return f"{content.rstrip()} ({'; '.join(pairs)})" if pairs else content
 
 
 def _agent_tool(calls: ToolCalls) -> AgentTool:

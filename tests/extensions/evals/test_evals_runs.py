@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memoriter.extensions.evals._datasets import Dataset, Document, Need, Pool
-from memoriter.extensions.evals._pool import OURS, SYSTEMS, PoolIndex, question_key
+from memoriter.extensions.evals._run import OURS, SYSTEMS, PoolIndex, question_key
 from memoriter.extensions.evals.api import EvalRun, VectorStore, kinds_table, system_table, values
 from memoriter.ids import vector_key
 from memoriter.types import Chunk

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
-from memoriter.cli import main
 from memoriter.errors import IndexBusy
-from memoriter.extensions.postgres import _catalog
+from memoriter.extensions.postgres import _driver
 from memoriter.extensions.postgres.api import PostgresStore, ServerSettings, drop_space, list_spaces
-from memory_env import MemoryEnv, Outcome
+from memory_env import MemoryEnv
 from postgres_server import postgres_dsn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    Run = Callable[..., Outcome]
+    from program import Run
 
 pytestmark = pytest.mark.slow
 _NUMBERS = count()
@@ -54,19 +52,6 @@ def env(tmp_path: Path, schema: str) -> Iterator[MemoryEnv]:
     env.configure(provider="fake", store={"driver": "postgres", "postgres": place}, query={"scoring": "rrf"})
     yield env
     env.close()
-
-
-@pytest.fixture
-def run(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The program, in this process."""
-    for name, value in {"MEMORITER_HOME": str(env.home), "HOME": str(env.home), **env.environ}.items():
-        monkeypatch.setenv(name, value)
-
-    def run(*words: str) -> Outcome:
-        done = CliRunner().invoke(main, ["-w", str(env.notes), *words])
-        return Outcome(done.exit_code, done.stdout, done.stderr)
-
-    return run
 
 
 def test_memories_are_listed_and_one_is_deleted_with_its_tables(env: MemoryEnv, run: Run, schema: str) -> None:
@@ -123,8 +108,8 @@ def test_a_memory_that_a_process_uses_is_not_deleted(schema: str, right: str, do
 def test_a_deletion_gives_up_while_other_memories_are_read_all_the_time(
     schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_catalog, "LOCK_MILLISECONDS", 20)
-    monkeypatch.setattr(_catalog, "TRIES", 2)
+    monkeypatch.setattr(_driver, "LOCK_MILLISECONDS", 20)
+    monkeypatch.setattr(_driver, "TRIES", 2)
     settings = ServerSettings(dsn=postgres_dsn(), schema=schema)
     for name in ("one/main", "two/main"):
         PostgresStore.open(settings, name, clock=lambda: 0.0).close()
@@ -141,7 +126,7 @@ def test_a_deletion_gives_up_while_other_memories_are_read_all_the_time(
 def test_a_memory_whose_tables_are_locked_is_listed_without_its_counts(
     schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_catalog, "READING_MILLISECONDS", 20)
+    monkeypatch.setattr(_driver, "READING_MILLISECONDS", 20)
     settings = ServerSettings(dsn=postgres_dsn(), schema=schema)
     for name in ("one/main", "two/main"):
         PostgresStore.open(settings, name, clock=lambda: 0.0).close()

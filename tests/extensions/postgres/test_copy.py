@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 import json5
 import psycopg
 import pytest
-from click.testing import CliRunner
 from psycopg.conninfo import make_conninfo
 
-from memoriter.cli import main
-from memory_env import MemoryEnv, Outcome, compatible
+from memory_env import MemoryEnv, compatible
 from postgres_server import postgres_dsn
 from servers.compatible import CompatibleServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    Run = Callable[..., Outcome]
+    from program import Run
 
 NOTES = 12
 QUESTIONS = ["many 3", "manyword7 beside", "manything11", "what lies beside a thing", "그림자", "Paid the rent"]
@@ -58,19 +56,6 @@ def indexed(env: MemoryEnv) -> MemoryEnv:
 
 def store_of(env: MemoryEnv) -> dict[str, Any]:
     return json5.loads(env.config.read_text(encoding="utf-8"))["agents"]["defaults"]["memorySearch"]["store"]
-
-
-@pytest.fixture
-def run(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The program, in this process."""
-    for name, value in {"MEMORITER_HOME": str(env.home), "HOME": str(env.home), **env.environ}.items():
-        monkeypatch.setenv(name, value)
-
-    def run(*words: str) -> Outcome:
-        done = CliRunner().invoke(main, ["-w", str(env.notes), *words])
-        return Outcome(done.exit_code, done.stdout, done.stderr)
-
-    return run
 
 
 def answers(env: MemoryEnv) -> list[list[tuple[str, float]]]:

@@ -21,7 +21,10 @@ from memory_env import QUESTION, MemoryEnv
 from server_faults import LEDGER, await_blocked, blocked, configure, real_memory, schema_of, thread
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    Pair = tuple[MemoryEnv, BreakableServer, BreakableServer]
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ["server_fault_fixtures"]
@@ -159,7 +162,9 @@ def test_a_statement_beyond_its_time_is_cancelled_and_named(env: MemoryEnv, serv
     assert found(env, QUESTION)[0] == LEDGER
 
 
-def test_after_a_failover_searches_and_writes_go_to_the_new_primary(tmp_path: Path) -> None:
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    """Give a memory whose address names two servers, a primary one and its replica."""
     primary = new_server()
     env = MemoryEnv.at(tmp_path)
     replica = None
@@ -167,16 +172,7 @@ def test_after_a_failover_searches_and_writes_go_to_the_new_primary(tmp_path: Pa
         replica = primary.replica()
         hosts = f"127.0.0.1:{primary.port},127.0.0.1:{replica.port}"
         configure(env, primary, dsn=f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write")
-        memory = real_memory(env)
-        assert memory.search(QUESTION).hits[0].path == LEDGER
-        replica.caught_up(primary)
-        primary.kill()
-        with pytest.raises(IndexUnavailable):
-            memory.search(QUESTION)
-        replica.promote()
-        assert memory.search(QUESTION).hits[0].path == LEDGER
-        env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
-        assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
+        yield env, primary, replica
     finally:
         env.close()
         primary.remove()
@@ -184,30 +180,33 @@ def test_after_a_failover_searches_and_writes_go_to_the_new_primary(tmp_path: Pa
             replica.remove()
 
 
-def test_what_a_server_that_took_over_lacks_is_indexed_again(tmp_path: Path) -> None:
-    primary = new_server()
-    env = MemoryEnv.at(tmp_path)
-    replica = None
-    try:
-        replica = primary.replica()
-        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{replica.port}"
-        configure(env, primary, dsn=f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write")
-        memory = real_memory(env)
-        memory.sync()
-        replica.caught_up(primary)
-        replica.stop()
-        env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
-        assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
-        primary.kill()
-        replica.start()
-        replica.promote()
-        assert replica.run(f'SELECT count(*) FROM "{schema_of(env)}".files') == [(4,)]
-        assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
-    finally:
-        env.close()
-        primary.remove()
-        if replica is not None:
-            replica.remove()
+def test_after_a_failover_searches_and_writes_go_to_the_new_primary(pair: Pair) -> None:
+    env, primary, replica = pair
+    memory = real_memory(env)
+    assert memory.search(QUESTION).hits[0].path == LEDGER
+    replica.caught_up(primary)
+    primary.kill()
+    with pytest.raises(IndexUnavailable):
+        memory.search(QUESTION)
+    replica.promote()
+    assert memory.search(QUESTION).hits[0].path == LEDGER
+    env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
+    assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
+
+
+def test_what_a_server_that_took_over_lacks_is_indexed_again(pair: Pair) -> None:
+    env, primary, replica = pair
+    memory = real_memory(env)
+    memory.sync()
+    replica.caught_up(primary)
+    replica.stop()
+    env.write("memory/new.md", "# Kettle\n\nThe kettle is descaled on Fridays.\n")
+    assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
+    primary.kill()
+    replica.start()
+    replica.promote()
+    assert replica.run(f'SELECT count(*) FROM "{schema_of(env)}".files') == [(4,)]
+    assert memory.search("when is the kettle descaled").hits[0].path == "memory/new.md"
 
 
 def test_on_a_full_disk_searches_answer_and_indexing_goes_on_once_there_is_room(

@@ -11,7 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from memoriter.extensions.postgres import _editions, _graphs, _nearest
+from memoriter.extensions.postgres import _editions, _nearest
 from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import vector_key
 from memoriter.records import ChunkRecord
@@ -30,8 +30,8 @@ LIMIT = 10
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
     """Give a store with two large scripts and a small one, whose bounds are small enough for a test."""
-    monkeypatch.setattr(_graphs, "MOST_COMPARED", 500)
-    monkeypatch.setattr(_graphs, "LARGE", 100)
+    monkeypatch.setattr(_nearest, "MOST_COMPARED", 500)
+    monkeypatch.setattr(_nearest, "LARGE", 100)
     monkeypatch.setattr(_nearest, "LEAST", 50)
     monkeypatch.setattr(_nearest, "COST", 0.1)
     settings = ServerSettings(dsn=postgres_dsn(), schema=f"graphs_{getpid()}")
@@ -72,12 +72,12 @@ def test_graphs_of_large_scripts_find_what_comparing_all_finds(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether a graph is faster depends on the machine, and with so few vectors it is not.
-    monkeypatch.setattr(_graphs, "MOST_TIME", 1e9)
+    monkeypatch.setattr(_nearest, "MOST_TIME", 1e9)
     assert (store.engine, store.oversampling, store.recall) == ("exact", None, None)
     store.purge()
     assert graphs_of(store) == ["han", "latin"]
     assert store.engine == "hnsw"
-    assert store.oversampling in {_graphs.MARGIN * step for step in _graphs.STEPS} | {_graphs.STEPS[-1]}
+    assert store.oversampling in {_nearest.MARGIN * step for step in _nearest.STEPS} | {_nearest.STEPS[-1]}
     draw = np.random.default_rng(3)
     levels = {"": (0.0, 0.1), "latin": (0.05, 0.1), "han": (0.1, 0.2), "greek": (-0.2, 0.1)}
     shares = list[float]()
@@ -129,7 +129,7 @@ FILTERED: dict[str, tuple[Filters, list[list[str] | None]]] = {
 
 @pytest.mark.slow
 def test_graphs_lead_to_what_filters_leave(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_graphs, "MOST_TIME", 1e9)
+    monkeypatch.setattr(_nearest, "MOST_TIME", 1e9)
     add(store, "latin", 300, "later")
     store.purge()
     _editions.analyze(store._server, store._state.space)
@@ -156,11 +156,11 @@ def test_graphs_lead_to_what_filters_leave(store: PostgresStore, monkeypatch: py
 def test_all_that_passes_is_compared_when_a_graph_ends_before_enough_passes(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_graphs, "MOST_TIME", 1e9)
+    monkeypatch.setattr(_nearest, "MOST_TIME", 1e9)
     add(store, "latin", 60, "later")
     store.purge()
 
-    def always(share: _nearest.Share, limit: int, graphs: _graphs.Graphs) -> bool:
+    def always(share: _nearest.Share, limit: int, graphs: _nearest.Graphs) -> bool:
         return share.chunks > 0 < limit * len(graphs.scripts)
 
     monkeypatch.setattr(_nearest, "_leads", always)
@@ -180,13 +180,18 @@ def test_all_that_passes_is_compared_when_a_graph_ends_before_enough_passes(
 def test_graphs_that_are_slower_than_comparing_all_are_not_used(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_graphs, "MOST_TIME", 0.0)
+    monkeypatch.setattr(_nearest, "MOST_TIME", 0.0)
     store.purge()
     assert (store.engine, graphs_of(store)) == ("exact", [])
 
 
 def test_graphs_are_renewed_when_a_set_has_grown_by_half() -> None:
-    known = _graphs.Graphs(("latin",), 8, 0.995, 100_000)
-    assert _graphs.loads(known.dumps()) == known
-    assert [_graphs.is_due(known, count) for count in (49_000, 100_000, 149_000, 151_000)] == [True, False, False, True]
-    assert [_graphs.is_due(_graphs.NONE, count) for count in (50_000, 50_001)] == [False, True]
+    known = _nearest.Graphs(("latin",), 8, 0.995, 100_000)
+    assert _nearest.loads(known.dumps()) == known
+    assert [_nearest.is_due(known, count) for count in (49_000, 100_000, 149_000, 151_000)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [_nearest.is_due(_nearest.NO_GRAPHS, count) for count in (50_000, 50_001)] == [False, True]

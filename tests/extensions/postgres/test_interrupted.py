@@ -14,7 +14,7 @@ import pytest
 
 from faults import answered, found, health, refused
 from memoriter.errors import IndexDamaged, IndexUnavailable
-from memoriter.extensions.postgres import _connections, _graphs, _server
+from memoriter.extensions.postgres import _connections, _nearest, _server
 from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memory_env import QUESTION, MemoryEnv
 from server_faults import LEDGER, await_blocked, blocked, configure, real_memory, schema_of, thread
@@ -78,7 +78,7 @@ def test_a_graph_whose_making_an_administrator_ends_is_made_by_the_next_run(
     env: MemoryEnv, server: BreakableServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"MOST_COMPARED": 3, "LARGE": 2, "MOST_TIME": 1e9}.items():
-        monkeypatch.setattr(_graphs, name, value)
+        monkeypatch.setattr(_nearest, name, value)
     env.many(20)
     memory = real_memory(env)
     graphs = (

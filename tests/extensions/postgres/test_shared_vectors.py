@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from memoriter.extensions.postgres import _shared
+from memoriter.extensions.postgres import _vectors
 from memoriter.extensions.postgres._schema import partitions
 from memoriter.extensions.postgres.api import PostgresStore, ServerSettings
 from memoriter.ids import text_key, vector_key
@@ -144,7 +144,7 @@ def test_a_memory_that_is_being_compacted_delays_the_indexing_of_no_other_one(
     folder: Open, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """VACUUM FULL holds such locks. What the locked memory has is embedded again."""
-    monkeypatch.setattr(_shared, "LOCK_MILLISECONDS", 50)
+    monkeypatch.setattr(_vectors, "LOCK_MILLISECONDS", 50)
     texts = folder("one").open().sync().embedded
     with psycopg.connect(postgres_dsn(), options=f"-c search_path={schema},public") as connection:
         row = connection.execute("SELECT id FROM spaces WHERE name = 'one/main'").fetchone()

@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from memoriter.errors import IndexUnavailable, UsageError
-from memoriter.extensions.postgres import _graphs, _shared, _vectors
+from memoriter.extensions.postgres import _nearest, _vectors
 from memoriter.extensions.postgres._schema import TABLES, partitions
 from memoriter.extensions.postgres.api import InspectedStore, PostgresStore, ServerSettings, drop_space, list_spaces
 from memoriter.ids import vector_key
@@ -379,12 +379,12 @@ def test_the_server_gives_no_vector_of_another_role_even_if_it_is_asked_for(
     with store._server.connection() as connection:
         found = _vectors.find_set(connection, SPEC, *store._state.place)
         assert found is not None
-        assert _shared.held(connection, [found], [key]) == {key}
+        assert _vectors.held_by(connection, [found], [key]) == {key}
     of_ben = opened(tenants.ben, "of ben")
     put_text(of_ben, Chunk(1, 1, "the same text"))
     with of_ben.storing(), of_ben._active() as (connection, own):
-        assert _shared.held(connection, [found], [key]) == set()
-        assert _shared.take(connection, own, [found], [key], now=0.0) == set()
+        assert _vectors.held_by(connection, [found], [key]) == set()
+        assert _vectors.take_from(connection, own, [found], [key], now=0.0) == set()
 
 
 @pytest.mark.slow
@@ -422,15 +422,15 @@ def test_a_status_says_who_must_make_the_graphs_that_a_user_may_not_make(
     with memory_of(tenants.anna) as memory:
         assert memory.sync().pending == 0
         assert codes(memory.status()) == []
-        monkeypatch.setattr(_graphs, "MOST_COMPARED", 1)
-        monkeypatch.setattr(_graphs, "LARGE", 1)
+        monkeypatch.setattr(_nearest, "MOST_COMPARED", 1)
+        monkeypatch.setattr(_nearest, "LARGE", 1)
         (reason,) = memory.status().health.reasons
         assert (reason.code, "GRANT" in reason.message) == ("graphs_missing", False)
         assert memory.search("ledger").health.ok
         statement = reason.remedy.split("`")[1]
         assert statement == f"GRANT {tenants.anna} TO {tenants.keeper};"
     tenants.administer("GRANT {} TO {}", tenants.anna, tenants.keeper)
-    monkeypatch.setattr(_graphs, "MOST_TIME", 1e9)
+    monkeypatch.setattr(_nearest, "MOST_TIME", 1e9)
     with memory_of(tenants.keeper) as memory:
         memory.sync()
         memory.compact()

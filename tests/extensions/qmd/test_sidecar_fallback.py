@@ -50,7 +50,6 @@ def test_a_program_that_is_late_only_for_a_hurried_question_is_asked_again() -> 
 def test_memories_with_the_same_settings_share_a_program_until_the_last_one_is_closed() -> None:
     parts = Parts()
     other = FallbackBackend(
-        "qmd",
         lambda: parts.cache.lease("main", parts.create),
         parts.engine,
         ServiceGuard(doubling(30.0, 900.0), lambda: 0.0),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from memoriter.extensions.evals._metrics import mean
 from memoriter.search import analyse, query_terms
 from memoriter.types import Hit
-from memoriter.values import dataclass, field
+from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,26 +45,16 @@ class Passage:
         return Hit(self.path, self.start_line, self.end_line, score, self.text[:200], "memory")
 
 
-@dataclass(slots=True)
 class Passages:
     """Passages in memory, with the counts that BM25 needs."""
 
-    passages: Sequence[Passage]
-    _counts: list[Counter[str]] = field(default_factory=list[Counter[str]])
-    _frequency: Counter[str] = field(default_factory=Counter[str])
-    _lowered: list[str] = field(default_factory=list[str])
-    _mean_length: float = 0.0
-
-    @classmethod
-    def of(cls, passages: Iterable[Passage]) -> Passages:
-        """Return the passages with their terms counted, by the analysis of the index."""
-        made = cls(tuple(passages))
-        for passage in made.passages:
-            made._counts.append(Counter(analyse(passage.text)))
-            made._frequency.update(made._counts[-1].keys())
-            made._lowered.append(passage.text.casefold())
-        made._mean_length = mean([counts.total() for counts in made._counts])
-        return made
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        """Count the terms of passages, by the analysis of the index."""
+        self._passages = tuple(passages)
+        self._counts = [Counter(analyse(passage.text)) for passage in self._passages]
+        self._frequency = Counter(term for counts in self._counts for term in counts)
+        self._lowered = [passage.text.casefold() for passage in self._passages]
+        self._mean_length = mean([counts.total() for counts in self._counts])
 
     def rank(self, baseline: Baseline, question: str, limit: int) -> list[tuple[Passage, float]]:
         """Return the best passages with their scores, best first, ties in the order of the notes."""
@@ -82,12 +72,12 @@ class Passages:
                 return self._best(lambda at: self._bm25(at, terms), limit)
 
     def _best(self, score: Callable[[int], float], limit: int) -> list[tuple[Passage, float]]:
-        scored = [(passage, float(score(at))) for at, passage in enumerate(self.passages)]
+        scored = [(passage, float(score(at))) for at, passage in enumerate(self._passages)]
         return sorted((pair for pair in scored if pair[1] > 0), key=lambda pair: -pair[1])[:limit]
 
     def _bm25(self, at: int, terms: Sequence[str]) -> float:
         counts = self._counts[at]
-        total = len(self.passages)
+        total = len(self._passages)
         norm = K1 * (1 - B + B * counts.total() / (self._mean_length or 1.0))
         return sum(
             log(1 + (total - self._frequency[term] + 0.5) / (self._frequency[term] + 0.5))

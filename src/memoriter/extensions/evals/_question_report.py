@@ -7,13 +7,14 @@ from dataclasses import asdict, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from memoriter.extensions.evals._formats import is_foreign_kind
+from memoriter.extensions.evals._datasets import is_foreign_kind
 from memoriter.extensions.evals._metrics import (
     Estimate,
     Table,
     auc,
     estimate,
     estimate_auc,
+    estimate_cells,
     mean,
     ndcg,
     quality,
@@ -82,7 +83,7 @@ class QuestionResult:
     @property
     def is_right(self) -> bool:
         """Whether lines with an answer are among the first three hits."""
-        return (self.lines_place or DEPTH + 1) <= TOP
+        return _within(self.lines_place, TOP)
 
     @property
     def answer_ranking(self) -> tuple[list[str], set[str]]:
@@ -95,11 +96,11 @@ class QuestionResult:
         return keys, {str(at) for at in range(len(answers))}
 
     def _first_place(self, matches: Callable[[AnswerLines, Hit], bool]) -> int | None:
-        places = (place for place, hit in enumerate(self.hits, start=1) if self._is_answer(hit, matches))
-        return next(places, None)
-
-    def _is_answer(self, hit: Hit, matches: Callable[[AnswerLines, Hit], bool]) -> bool:
-        return any(matches(answer, hit) for answer in self.question.answers)
+        answers = self.question.answers
+        for place, hit in enumerate(self.hits, start=1):
+            if any(matches(answer, hit) for answer in answers):
+                return place
+        return None
 
 
 def ask(
@@ -155,9 +156,7 @@ class QuestionsReport:
     @property
     def misses(self) -> tuple[QuestionResult, ...]:
         """Questions whose lines are not among the first three hits, or are below the minimum score."""
-        return tuple(
-            result for result in self.answerable if not _within(_lines_place(result), TOP) or not _is_shown(result)
-        )
+        return tuple(result for result in self.answerable if not result.is_right or not _is_shown(result))
 
     def lines(self) -> list[str]:
         """Return the report as lines of Markdown."""
@@ -186,16 +185,19 @@ class QuestionsReport:
 
     def _places_table(self) -> Table:
         rows = [_row("all", self.answerable)]
-        for group in (_language, _kind):
-            names = sorted({group(result) for result in self.answerable})
-            rows += [_row(name, [result for result in self.answerable if group(result) == name]) for name in names]
+        for groups in (
+            [(result.question.lang, result) for result in self.answerable],
+            [(result.question.kind, result) for result in self.answerable],
+        ):
+            names = sorted({group for group, _ in groups})
+            rows += [_row(name, [result for group, result in groups if group == name]) for name in names]
         return Table("Where the answer was found", _COLUMNS, tuple(rows))
 
     def _outcomes_table(self) -> Table:
         rows: list[tuple[str | int, ...]] = []
         for name, results in (("answerable", self.answerable), ("unanswerable", self.unanswerable)):
             rows.append((name, *_outcome_counts(results).values()))
-        with_lines = [result for result in self.answerable if _within(_lines_place(result), TOP)]
+        with_lines = [result for result in self.answerable if result.is_right]
         rows.append((f"lines in the first {TOP}", *_outcome_counts(with_lines).values()))
         return Table("Outcomes", ("questions", *OUTCOMES), tuple(rows))
 
@@ -229,33 +231,16 @@ _COLUMNS = (
 
 
 def _row(name: str, results: Sequence[QuestionResult]) -> tuple[str | float | int, ...]:
+    in_notes = [result.note_place for result in results]
+    in_lines = [result.lines_place for result in results]
     counts = [
-        sum(_within(place(result), limit) for result in results)
-        for place in (_note_place, _lines_place)
-        for limit in (1, TOP, 6)
+        sum(_within(place, limit) for place in places) for places in (in_notes, in_lines) for limit in (1, TOP, 6)
     ]
-    places = [result.lines_place for result in results]
-    reciprocal = mean([1 / place if place else 0.0 for place in places])
+    reciprocal = mean([1 / place if place else 0.0 for place in in_lines])
     found = quality([result.answer_ranking for result in results])
-    shown = sum(_within(_lines_place(result), TOP) and _is_shown(result) for result in results)
+    shown = sum(result.is_right and _is_shown(result) for result in results)
     top_score = mean([result.top_score for result in results])
     return (name, len(results), *counts, reciprocal, found.ndcg_10, found.recall_10, shown, top_score)
-
-
-def _language(result: QuestionResult) -> str:
-    return result.question.lang
-
-
-def _kind(result: QuestionResult) -> str:
-    return result.question.kind
-
-
-def _note_place(result: QuestionResult) -> int | None:
-    return result.note_place
-
-
-def _lines_place(result: QuestionResult) -> int | None:
-    return result.lines_place
 
 
 def _within(place: int | None, limit: int) -> bool:
@@ -354,10 +339,7 @@ def shares_of(report: QuestionsReport) -> dict[str, list[float]]:
 
 def figures_table(report: QuestionsReport) -> Table:
     """Return the figures of a report, with their intervals and the number of questions that each is of."""
-    rows = [
-        (name, each and each.value, each and each.low, each and each.high, each.n if each else 0)
-        for name, each in figures_of(report).items()
-    ]
+    rows = [(name, *estimate_cells(each), each.n if each else 0) for name, each in figures_of(report).items()]
     return Table("Figures with 95 % intervals", ("figure", "value", "from", "to", "n"), tuple(rows))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,21 +29,20 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
-    from pathlib import Path
 
     from memoriter.config import MemorySearch
     from memoriter.environment import Environment
     from memoriter.extensions.evals._baselines import Baseline, OtherPrograms, ProgramFigures, ProgramResult
-    from memoriter.extensions.evals._formats import NotesSet
+    from memoriter.extensions.evals._datasets import NotesSet
     from memoriter.questions import EvalQuestion
     from memoriter.sync import Progress
 
 COMPARED = ("lines@3", "nDCG@10", "recall@10")
 """Figures of which differences between systems are reported."""
 _PLACES = ("note@1", "note@3", "lines@1", "lines@3", "nDCG@10", "recall@10", "cross-language note@3")
-_MATCHES = ("precision of match", "recall of match", "near-misses called match", "foreign questions called match")
-_CERTAINTY = (*_MATCHES, "AUC against near-misses", "AUC against foreign questions")
-_SUMMARY = (*_PLACES[1:], *_MATCHES)
+MATCHES = ("precision of match", "recall of match", "near-misses called match", "foreign questions called match")
+_CERTAINTY = (*MATCHES, "AUC against near-misses", "AUC against foreign questions")
+_SUMMARY = (*_PLACES[1:], *MATCHES)
 
 
 class OpenMemory(Protocol):
@@ -206,7 +206,7 @@ def measure_workspace(
             programs.measure(memory, [question.text for question in answerable], DEPTH) if programs else []
         )
     if passages:
-        ranked = Passages.of(passages)
+        ranked = Passages(passages)
         reports += [report(each, [_asked(ranked, each, question) for question in questions]) for each in BASELINES]
         for system, adjust, index_file in _other_rankings(scratch):
             with open_memory(adjust, index_file) as memory:
@@ -239,8 +239,6 @@ def _asked(passages: Passages, baseline: Baseline, question: EvalQuestion) -> Qu
 
 def _passages_of(memory: Memory, left_out: str | None) -> list[Passage]:
     """Return the passages of the notes as they are indexed."""
-    from pathlib import Path
-
     with InspectedIndex.inspect(Path(memory.status().index), clock=lambda: 0.0) as index:
         rows = index.rows(index.all_ids())
     return [

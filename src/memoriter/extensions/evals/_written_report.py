@@ -7,6 +7,7 @@ from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any
 
 from memoriter.extensions.evals._question_report import figures_of
+from memoriter.extensions.evals._workspace_run import MATCHES
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _GRID = "#e4e8ec"
 _OURS = "#0969da"
 _OTHERS = "#8c959f"
 _SHARES = ("note@3", "lines@3", "nDCG@10", "recall@10")
-_CLAIMS = (*("precision of match", "recall of match", "near-misses called match", "foreign questions called match"),)
 _COSTS = {
     "index_seconds": "Time to index (s)",
     "cold_seconds": "Search as a new process (s)",
@@ -83,7 +83,7 @@ def _charts(
         for figure in _SHARES:
             yield result.name, figure, _bars(figures, figure, result.ours.system), True
         claims = figures[result.ours.system]
-        bars = [Bar(name, each.value, each.low, each.high, ours=True) for name in _CLAIMS if (each := claims.get(name))]
+        bars = [Bar(name, each.value, each.low, each.high, ours=True) for name in MATCHES if (each := claims.get(name))]
         yield result.name, "what the answers claim", bars, True
         for field, title in _COSTS.items():
             costs = [(program.name, getattr(program, field)) for program in result.programs]

@@ -1,9 +1,9 @@
 """Evaluation of retrieval quality: metrics, sets of questions, runs through the real engine, and reports."""
 
 from memoriter.extensions.evals._baselines import OtherPrograms, ProgramFigures, ProgramResult, ProgramsOf
-from memoriter.extensions.evals._datasets import Dataset
-from memoriter.extensions.evals._formats import (
+from memoriter.extensions.evals._datasets import (
     FORMATS,
+    Dataset,
     LoadedSets,
     NotesSet,
     load_set,
@@ -12,11 +12,11 @@ from memoriter.extensions.evals._formats import (
     with_foreign,
 )
 from memoriter.extensions.evals._metrics import Table
-from memoriter.extensions.evals._pool import VectorStore
 from memoriter.extensions.evals._question_report import QuestionsReport, ask
 from memoriter.extensions.evals._run import (
     DatasetResult,
     EvalRun,
+    VectorStore,
     documents_summary,
     interval_table,
     kinds_table,
@@ -25,6 +25,7 @@ from memoriter.extensions.evals._run import (
 )
 from memoriter.extensions.evals._tune import TuneCase, Tuned, tune
 from memoriter.extensions.evals._workspace_run import (
+    OpenMemory,
     WorkspaceResult,
     measure_workspace,
     notes_summary,
@@ -40,6 +41,7 @@ __all__ = [
     "EvalRun",
     "LoadedSets",
     "NotesSet",
+    "OpenMemory",
     "OtherPrograms",
     "ProgramFigures",
     "ProgramResult",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DatasetResult,
         LoadedSets,
         NotesSet,
+        OpenMemory,
         OtherPrograms,
         ProgramsOf,
         TuneCase,
@@ -254,62 +255,60 @@ class Compared:
 
 
 def _ask_workspace(questions: Path | None, unanswerable: Path | None, compared: Compared) -> WorkspaceResult:
+    options = GlobalOptions.current()
+    with options.open_memory() as memory:
+        options.show_egress_notice(memory)
+        own = ask_about(memory, questions, unanswerable)
+        return _ask(
+            opener(options),
+            memory.place.workspace.name,
+            own,
+            compared,
+            config=memory.configuration.path,
+            provider=memory.status().provider,
+            left_out=own.left_out,
+        )
+
+
+def _ask_set(each: NotesSet, cache: Path, compared: Compared) -> WorkspaceResult:
+    from memoriter.app import read_environment
+    from memoriter.extensions.evals.api import notes_workspace
+
+    GlobalOptions.current().screen.note(((f"{each.name}: {len(each.answerable)} questions", "dim"),))
+    with notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config):
+        return _ask(open_memory, each.name, each, compared, config=config, provider=compared.provider)
+
+
+def _ask(
+    open_memory: OpenMemory,
+    name: str,
+    questions: OwnQuestions | NotesSet,
+    compared: Compared,
+    *,
+    config: Path | None,
+    provider: str,
+    left_out: str | None = None,
+) -> WorkspaceResult:
+    """Ask the questions of all systems, and print which programs were not measured, and why."""
     from tempfile import TemporaryDirectory
 
     from memoriter.extensions.evals.api import measure_workspace
 
-    options = GlobalOptions.current()
-    screen = options.screen
-    with options.open_memory() as memory, TemporaryDirectory(prefix="memoriter-eval-") as scratch:
-        options.show_egress_notice(memory)
-        own = ask_about(memory, questions, unanswerable)
-        with screen.progress() as progress:
-            result = measure_workspace(
-                opener(options),
-                memory.place.workspace.name,
-                own.answerable,
-                own.unanswerable,
-                baselines=compared.baselines,
-                scratch=Path(scratch),
-                programs=compared.prepare(scratch, memory.configuration.path, memory.status().provider),
-                left_out=own.left_out,
-                progress=progress,
-            )
-    _note_faults(result)
-    return result
-
-
-def _ask_set(each: NotesSet, cache: Path, compared: Compared) -> WorkspaceResult:
-    from tempfile import TemporaryDirectory
-
-    from memoriter.app import read_environment
-    from memoriter.extensions.evals.api import measure_workspace, notes_workspace
-
     screen = GlobalOptions.current().screen
-    screen.note(((f"{each.name}: {len(each.answerable)} questions", "dim"),))
-    with (
-        notes_workspace(each, cache, compared.provider, read_environment()) as (open_memory, config),
-        TemporaryDirectory(prefix="memoriter-eval-") as scratch,
-        screen.progress() as progress,
-    ):
+    with TemporaryDirectory(prefix="memoriter-eval-") as scratch, screen.progress() as progress:
         result = measure_workspace(
             open_memory,
-            each.name,
-            each.answerable,
-            each.unanswerable,
+            name,
+            questions.answerable,
+            questions.unanswerable,
             baselines=compared.baselines,
             scratch=Path(scratch),
-            programs=compared.prepare(scratch, config, compared.provider),
+            programs=compared.prepare(scratch, config, provider),
+            left_out=left_out,
             progress=progress,
         )
-    _note_faults(result)
+    screen.note(*[((program.fault, "yellow"),) for program in result.programs if program.fault])
     return result
-
-
-def _note_faults(result: WorkspaceResult) -> None:
-    """Print which programs were not measured, and why."""
-    lines: list[Line] = [((program.fault, "yellow"),) for program in result.programs if program.fault]
-    GlobalOptions.current().screen.note(*lines)
 
 
 def _measure(dataset: Dataset, provider: str, cache: Path, *, baselines: bool) -> DatasetResult:
@@ -454,7 +453,7 @@ def ask_about(memory: Memory, questions: Path | None, unanswerable: Path | None)
     return own
 
 
-def opener(options: GlobalOptions) -> Callable[..., Memory]:
+def opener(options: GlobalOptions) -> OpenMemory:
     """Return what opens the selected memory with other settings."""
     from memoriter.app import assemble
     from memoriter.memory import Memory
@@ -462,15 +461,18 @@ def opener(options: GlobalOptions) -> Callable[..., Memory]:
     def open_memory(
         adjust: Callable[[MemorySearch], MemorySearch] | None = None, index_file: Path | None = None
     ) -> Memory:
-        place = options.workspace, options.config, options.agent
-        workspace, config, agent = place
-        return Memory(
-            assemble(workspace, config=config, agent=agent, by_person=True, adjust=adjust, index_file=index_file)
+        parts = assemble(
+            options.workspace,
+            config=options.config,
+            agent=options.agent,
+            by_person=True,
+            adjust=adjust,
+            index_file=index_file,
         )
+        return Memory(parts)
 
     return open_memory
 
 
 def plain(lines: Sequence[str]) -> list[Line]:
-    """Return lines of text for the screen."""
     return [((line, ""),) for line in lines]

@@ -44,7 +44,7 @@ def condition(filters: Filters, *, space: int, edition: int, paths: Iterable[str
         pattern = plain.replace("[^", "[!")
         matching = [path for path in paths if fnmatchcase(path, pattern)] if is_pattern(plain) else []
         values += [plain, f"{plain}/", f"{plain}0", matching]
-    tags = {_folded_tag(tag) for tag in filters.tags or ()}
+    tags = {fold_tag(storable(tag)) for tag in filters.tags or ()}
     for tag in sorted(tag for tag in tags if tag):
         files.append(
             "id IN (SELECT file FROM tags WHERE space = %s AND edition = %s AND (tag = %s OR (tag >= %s AND tag < %s)))"
@@ -103,10 +103,6 @@ def restored(text: str) -> str:
 
 def all_storable(texts: Collection[str]) -> list[str]:
     return [storable(text) for text in texts]
-
-
-def _folded_tag(tag: str) -> str:
-    return fold_tag(storable(tag))
 
 
 def _plain(path: str) -> str:

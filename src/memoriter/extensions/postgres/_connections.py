@@ -103,7 +103,7 @@ class OutOfTime(psycopg.OperationalError):
             _IN_VAIN.set((self.deadline, time.monotonic()))
 
 
-class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
+class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that stops waiting for a statement, even if the server hangs and cancels nothing."""
 
     limit: float | None = 10.0
@@ -138,13 +138,13 @@ class LimitedConnection(psycopg.Connection[tuple[Any, ...]]):
             return end.value
 
 
-def connect(conninfo: str, *, seconds: float) -> LimitedConnection:
+def connect(conninfo: str, *, seconds: float) -> Connection:
     """Return a new connection in autocommit mode; wait up to `seconds` for each host. Raises psycopg.Error."""
     if seconds <= 0:
         raise OutOfTime(seconds)
     whole = max(int(seconds), 2)
     try:
-        return LimitedConnection.connect(conninfo, autocommit=True, connect_timeout=whole)
+        return Connection.connect(conninfo, autocommit=True, connect_timeout=whole)
     except psycopg.errors.ConnectionTimeout as error:
         raise OutOfTime(whole) from error
 
@@ -165,9 +165,8 @@ class Pool:
     """Lends connections to threads. A failed attempt to connect is reported at once."""
 
     def __init__(
-        self, conninfo: str, configure: Callable[[LimitedConnection], None], lost: Callable[[], None], *, size: int
+        self, conninfo: str, configure: Callable[[Connection], None], lost: Callable[[], None], *, size: int
     ) -> None:
-        """Start without a connection."""
         self.size = size
         self._lost = lost
         self._conninfo = conninfo
@@ -178,7 +177,7 @@ class Pool:
         """The last failure to connect, and when it happened (monotonic seconds)."""
         pool = self
 
-        class Recorded(LimitedConnection):
+        class Recorded(Connection):
             """A connection that tells its pool why it could not be made."""
 
             @classmethod
@@ -194,7 +193,7 @@ class Pool:
                 _OUTAGES.discard(pool._conninfo)
                 return made
 
-        def configured(connection: LimitedConnection) -> None:
+        def configured(connection: Connection) -> None:
             try:
                 configure(connection)
             except psycopg.Error as error:
@@ -215,7 +214,6 @@ class Pool:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all connections are in use."""
         return self.lent >= self.size
 
     @property
@@ -223,13 +221,13 @@ class Pool:
         """Whether this process was forked from the one that made the pool."""
         return self._process != os.getpid()
 
-    def take(self, seconds: float) -> LimitedConnection:
+    def take(self, seconds: float) -> Connection:
         """Return a connection, which must be given back. Raises psycopg.Error, and PoolTimeout if all are in use."""
         began = time.monotonic()
         while True:
             left = began + seconds - time.monotonic()
             try:
-                taken = cast("LimitedConnection", self._pool.getconn(timeout=min(max(left, 0.01), LOOK_SECONDS)))
+                taken = cast("Connection", self._pool.getconn(timeout=min(max(left, 0.01), LOOK_SECONDS)))
             except PoolTimeout:
                 at, error = self._failed
                 if at >= began and (left <= 0 or not any(part in str(error) for part in _STARTING)):
@@ -243,8 +241,7 @@ class Pool:
                 self.lent += 1
             return taken
 
-    def give_back(self, connection: LimitedConnection) -> None:
-        """Return a connection to the pool."""
+    def give_back(self, connection: Connection) -> None:
         with self._count:
             self.lent -= 1
         if connection.closed:
@@ -252,13 +249,12 @@ class Pool:
         self._pool.putconn(connection)
 
     def close(self) -> None:
-        """Close all connections."""
         if self.inherited:
             _INHERITED.append(self)
         else:
             self._pool.close(timeout=1.0)
 
-    def _check(self, connection: LimitedConnection) -> None:
+    def _check(self, connection: Connection) -> None:
         try:
             check(connection)
         except psycopg.Error:
@@ -266,7 +262,7 @@ class Pool:
             raise
 
 
-def check(connection: LimitedConnection) -> None:
+def check(connection: Connection) -> None:
     """Raise psycopg.Error if a connection that is idle is broken.
 
     The server is asked only if the socket has something unexpected, such as its end.

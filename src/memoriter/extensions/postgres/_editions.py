@@ -9,10 +9,12 @@ from memoriter.extensions.postgres import _vectors
 from memoriter.extensions.postgres._files import Place
 from memoriter.extensions.postgres._requirements import FOREIGN, find_space
 from memoriter.extensions.postgres._schema import TABLES, partitions
+from memoriter.extensions.postgres._server import first_line
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
-    from memoriter.extensions.postgres._server import Connection, Server
+    from memoriter.extensions.postgres._connections import Connection
+    from memoriter.extensions.postgres._server import Server
     from memoriter.types import ModelSpec
 
 COPIED = ("batch:", "background:", "forgetting")
@@ -45,7 +47,7 @@ def enter(server: Server, name: str, *, repair: bool = False) -> int:
                 return int(space)
         except psycopg.errors.InsufficientPrivilege as error:
             raise IndexUnavailable(
-                f"{server.name} refuses the memory {name!r}: {sentence(str(error).partition(chr(10))[0])}",
+                f"{server.name} refuses the memory {name!r}: {sentence(first_line(error))}",
                 remedy=FOREIGN,
             ) from error
 

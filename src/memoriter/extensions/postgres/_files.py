@@ -14,7 +14,7 @@ from memoriter.records import COUNTED_OF_FILE, Corpus, IndexedFile, KindCount, S
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from memoriter.extensions.postgres._server import Connection
+    from memoriter.extensions.postgres._connections import Connection
     from memoriter.records import ChunkRecord
     from memoriter.types import Source, SourceKind
 
@@ -40,12 +40,13 @@ def put(
     tail: str,
     tags: Collection[str],
     names: Collection[str],
-) -> tuple[list[int], int]:
-    """Replace what is stored of a file after its first `keep` chunks; return the ids that went and the first id."""
+) -> None:
+    """Replace what is stored of a file after its first `keep` chunks."""
     path = storable(source.path)
     row = connection.execute(f"SELECT id FROM files WHERE {_HERE} AND path = %s", (*place, path)).fetchone()  # noqa: S608 (fixed text)
     file = int(row[0]) if row else _next_file(connection)
-    gone = _delete_chunks(connection, place, file, keep) if row else []
+    if row:
+        _delete_chunks(connection, place, file, keep)
     ((kept, length),) = connection.execute(
         f"SELECT count(*), coalesce(sum(length), 0) FROM chunks WHERE {_HERE} AND file = %s",  # noqa: S608 (fixed text)
         (*place, file),
@@ -70,7 +71,7 @@ def put(
                 "INSERT INTO names(space, edition, name, file) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
                 [(*place, name, file) for name in all_storable(names)],
             )
-    return gone, _add_chunks(connection, place, file, entries, kept)
+    _add_chunks(connection, place, file, entries, kept)
 
 
 def _next_file(connection: Connection) -> int:
@@ -78,7 +79,7 @@ def _next_file(connection: Connection) -> int:
     return int(number)
 
 
-def _add_chunks(connection: Connection, place: Place, file: int, entries: Sequence[ChunkRecord], before: int) -> int:
+def _add_chunks(connection: Connection, place: Place, file: int, entries: Sequence[ChunkRecord], before: int) -> None:
     ((newest,),) = connection.execute(
         "UPDATE editions SET newest = newest + %s WHERE id = %s RETURNING newest", (len(entries), place.edition)
     ).fetchall()
@@ -110,7 +111,6 @@ def _add_chunks(connection: Connection, place: Place, file: int, entries: Sequen
         " DO UPDATE SET chunks = frequencies.chunks + excluded.chunks",
         (*place, list(frequencies), list(frequencies.values())),
     )
-    return first
 
 
 def _columns(entry: ChunkRecord) -> tuple[Any, ...]:
@@ -120,14 +120,14 @@ def _columns(entry: ChunkRecord) -> tuple[Any, ...]:
     return entry.length, entry.script, entry.key, entry.term_counts, *place, as_tsvector(entry.terms)
 
 
-def _delete_chunks(connection: Connection, place: Place, file: int, keep: int = 0) -> list[int]:
+def _delete_chunks(connection: Connection, place: Place, file: int, keep: int = 0) -> None:
     rows = connection.execute(
         f"DELETE FROM chunks WHERE {_HERE} AND file = %s AND ordinal >= %s RETURNING id, tsvector_to_array(words)",  # noqa: S608 (fixed text)
         (*place, file, keep),
     ).fetchall()
     gone = [int(row) for row, _ in rows]
     if not gone:
-        return gone
+        return
     connection.execute(f"DELETE FROM items WHERE {_HERE} AND chunk = ANY(%s)", (*place, gone))  # noqa: S608 (fixed text)
     counts = Counter(term for _, terms in rows for term in cast("list[str]", terms))
     connection.execute(
@@ -140,7 +140,6 @@ def _delete_chunks(connection: Connection, place: Place, file: int, keep: int = 
         f"DELETE FROM frequencies WHERE {_HERE} AND term = ANY(%s) AND chunks <= 0",  # noqa: S608 (fixed text)
         (*place, list(counts)),
     )
-    return gone
 
 
 def _drop_names(connection: Connection, place: Place, files: list[int]) -> None:

@@ -1,25 +1,24 @@
-"""The vector retriever: the chunks nearest to a query."""
+"""The vector retriever: the chunks nearest to a query, and graphs (HNSW) that find them without comparing all vectors.
+
+Each large script of a set has a graph, and a search compares with each script separately, because only deviations from
+its own mean can be compared across scripts. How far a graph must be searched is measured on its own vectors; a set
+whose graphs find too little, or are no faster, is compared as a whole.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import time
 from collections import Counter
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.extensions.postgres._conditions import Condition
-from memoriter.extensions.postgres._graphs import (
-    MOST_SEARCHED,
-    NONE,
-    breadth,
-    distance,
-    drop,
-    make,
-    may_make,
-    measure_graphs,
-    unbounded_breadth,
-)
 from memoriter.extensions.postgres._vectors import decode, literal_place
 from memoriter.extensions.postgres._words import Scope
+from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -29,10 +28,218 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.extensions.postgres._graphs import Graphs
-    from memoriter.extensions.postgres._server import Connection, Server
+    from memoriter.extensions.postgres._connections import Connection
+    from memoriter.extensions.postgres._server import Server
     from memoriter.extensions.postgres._vectors import VectorSet
     from memoriter.types import ScriptBaselines
+
+MOST_COMPARED = 50_000
+"""Up to this many vectors, a search compares all: at 10,000 that takes the time of a graph, and misses nothing."""
+LARGE = 5_000
+"""Vectors of a script that get a graph; of a script with fewer, a search compares all."""
+NEIGHBOURS = 24
+EFFORT = 128
+"""`m` and `ef_construction` of pgvector's graphs. Of 100,000 generated vectors, a search of 640 finds .996 of the
+nearest ten with these, and .977 with pgvector's defaults, 16 and 64, which take half the time to make. Graphs of 1-bit
+codes find .88, and a scan of all codes takes the time of comparing all vectors."""
+MOST_DIMENSIONS = 4_000
+"""Dimensions of `halfvec` that pgvector can put into a graph."""
+MOST_SEARCHED = 1_000
+"""The largest `hnsw.ef_search`."""
+DEPTH = 10
+SAMPLE_RECALL = 0.995
+"""The share of the nearest `DEPTH` that must be found, with passages in place of questions."""
+MARGIN = 2
+"""How much further a graph is searched than passages need, because questions lie further off. With it, at least .99 of
+the nearest to questions should be found, which `just bench-postgres` measures."""
+QUERIES = 64
+"""Vectors that are used as questions; every other one is moved by as much as vectors differ from their mean."""
+STEPS = (4, 8, 16, 32, 48, 64, 100)
+_MEMORY_BYTES = 2 << 30
+"""The most memory that making a graph may take; with less, it takes several times as long."""
+_SAFE = 1.5
+MOST_TIME = 1.0
+"""The time that searches through graphs may take, in the time of comparing all vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """What was measured of the graphs of a set."""
+
+    scripts: tuple[str, ...]
+    """The scripts that have a graph; none if the whole set is compared."""
+    oversampling: int
+    recall: float
+    measured: int
+    """The number of vectors at that time."""
+
+    def dumps(self) -> str:
+        return json.dumps([self.scripts, self.oversampling, self.recall, self.measured])
+
+
+NO_GRAPHS = Graphs((), 0, 1.0, 0)
+"""Graphs that were never made."""
+
+
+def loads(text: str) -> Graphs:
+    scripts, oversampling, recall, measured = json.loads(text)
+    return Graphs(tuple(scripts), oversampling, recall, measured)
+
+
+def key_of(vectors: VectorSet) -> str:
+    """Return the name of the setting that holds `Graphs`; a rebuild does not take it along."""
+    return f"graphs:{vectors.edition}:{vectors.id}"
+
+
+def _breadth(oversampling: int, limit: float) -> int:
+    """Return how far a graph is searched for the best `limit`, also beyond what `hnsw.ef_search` can be.
+
+    The measurement holds for the best `DEPTH`.
+    """
+    return max(round(2 * limit), round(oversampling * math.sqrt(max(limit, DEPTH) * DEPTH)))
+
+
+def is_due(known: Graphs, vectors: int) -> bool:
+    """Return whether graphs have to be made and measured: never before, or the set has grown by half or lost a half."""
+    if not known.measured:
+        return vectors > MOST_COMPARED
+    return not known.measured / 2 <= vectors < known.measured * 1.5
+
+
+def _distance(dimensions: int) -> str:
+    """Return the expression that a graph orders, over `known`."""
+    return f"(known.vector::halfvec({int(dimensions)}))"
+
+
+def _may_make_graphs(connection: Connection, vectors: VectorSet) -> bool:
+    """Return whether this user may make graphs: it has the rights of the owner of the tables."""
+    owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass(%s)"
+    return connection.execute(owner, (f"vectors_of_{vectors.space}",)).fetchone() == (True,)
+
+
+def left_to_owner(connection: Connection, vectors: VectorSet) -> tuple[Diagnostic, ...]:
+    """Return the diagnostic of graphs that this user may not make; none if it may."""
+    row = connection.execute(
+        "SELECT pg_has_role(c.relowner, 'USAGE'), c.relowner::regrole::text, spaces.owner::text, spaces.name"
+        " FROM pg_class c, spaces WHERE c.oid = to_regclass(%s) AND spaces.id = %s",
+        (f"vectors_of_{vectors.space}", vectors.space),
+    ).fetchone()
+    if row is None or row[0]:
+        return ()
+    _, maker, owner, name = row
+    message = f"Only {maker}, which owns the tables, may make graphs of the vectors of {name!r}; searches compare all."
+    remedy = f"Let an administrator run `GRANT {owner} TO {maker};`, then run `memoriter index` as {maker}."
+    return (Diagnostic("graphs_missing", message, remedy),)
+
+
+def _known(connection: Connection, vectors: VectorSet) -> list[tuple[str, bool]]:
+    """Return the names of the graphs of a space, and whether each is complete."""
+    rows = connection.execute(
+        "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+        " WHERE i.indrelid = to_regclass(%s) AND starts_with(c.relname, 'graph_of_')",
+        (f"vectors_of_{vectors.space}",),
+    )
+    return [(str(name), bool(valid)) for name, valid in rows]
+
+
+def _drop_graphs(connection: Connection, vectors: VectorSet) -> None:
+    """Delete the graphs of a set, which would only cost time at every write."""
+    prefix = f"graph_of_{vectors.space}_{vectors.edition}_{vectors.id}_"
+    for name, _ in _known(connection, vectors):
+        if name.startswith(prefix):
+            connection.execute(f'DROP INDEX IF EXISTS "{name}"'.encode())
+
+
+def _make_graphs(connection: Connection, vectors: VectorSet) -> tuple[str, ...]:
+    """Make the graphs of a set that are missing, and return the scripts that have one.
+
+    The server answers searches and writes meanwhile. Graphs that are not complete, or of an edition that is gone, are
+    deleted. The connection must be in autocommit mode and may take as long as it needs.
+    """
+    prefix = f"graph_of_{vectors.space}_{vectors.edition}_"
+    for name, valid in _known(connection, vectors):
+        if not valid or not name.startswith(prefix):
+            connection.execute(f'DROP INDEX IF EXISTS "{name}"'.encode())
+    if vectors.dimensions > MOST_DIMENSIONS:
+        return ()
+    counts = connection.execute(
+        f"SELECT script, count(*) FROM vectors AS known WHERE {literal_place(vectors)} AND script IS NOT NULL"  # noqa: S608 (fixed text)
+        " GROUP BY script ORDER BY script".encode()
+    ).fetchall()
+    large = {str(script): int(count) for script, count in counts if count >= LARGE and script.isidentifier()}
+    for script, count in large.items():
+        needed = _SAFE * count * (2 * vectors.dimensions + 12 * NEIGHBOURS + 200)
+        megabytes = min(max(int(needed), 64 << 20), _MEMORY_BYTES) >> 20
+        connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", (f"{megabytes}MB",))
+        connection.execute(
+            f'CREATE INDEX CONCURRENTLY IF NOT EXISTS "{prefix}{vectors.id}_{script}" ON vectors_of_{vectors.space}'
+            f" USING hnsw ((vector::halfvec({vectors.dimensions})) halfvec_ip_ops)"
+            f" WITH (m = {NEIGHBOURS}, ef_construction = {EFFORT})"
+            f" WHERE space = {vectors.space} AND edition = {vectors.edition} AND set = {vectors.id}"
+            f" AND script = '{script}'".encode()
+        )
+    return tuple(large)
+
+
+def _measure(connection: Connection, vectors: VectorSet, made: tuple[str, ...]) -> Graphs:
+    """Return the least oversampling with which the graphs of some scripts find enough, or no scripts if none does."""
+    import numpy as np
+
+    ((count,),) = connection.execute(
+        f"SELECT count(*) FROM vectors AS known WHERE {literal_place(vectors)} AND script IS NOT NULL".encode()  # noqa: S608 (fixed text)
+    ).fetchall()
+    whole = Graphs((), 0, 1.0, int(count))
+    if not made:
+        return whole
+    scripts = scripts_of(connection, vectors)
+    everything = Scope(vectors.space, vectors.edition, Condition("true", ()), None)
+    searches = [Search(vectors, query, DEPTH, everything) for query in _queries(connection, vectors)]
+    began = time.perf_counter()
+    floors = [_cosines(_of_vectors(connection, search, DEPTH), search).min() for search in searches]
+    exact_seconds = time.perf_counter() - began
+
+    def try_out(oversampling: int) -> tuple[Graphs, float]:
+        graphs = Graphs(made, oversampling, 0.0, int(count))
+        began = time.perf_counter()
+        found = [
+            _cosines(_through_graphs(connection, search, graphs, scripts, 2 * DEPTH), search) for search in searches
+        ]
+        seconds = time.perf_counter() - began
+        shares = [
+            min(np.count_nonzero(hits >= floor - 1e-6), DEPTH) / DEPTH
+            for hits, floor in zip(found, floors, strict=True)
+        ]
+        return replace(graphs, recall=float(min(np.mean(shares[::2]), np.mean(shares[1::2])))), seconds
+
+    for oversampling in STEPS:
+        graphs, seconds = try_out(oversampling)
+        if graphs.recall >= SAMPLE_RECALL:
+            graphs, seconds = try_out(min(MARGIN * oversampling, STEPS[-1]))
+        if seconds > MOST_TIME * exact_seconds:
+            return whole
+        if graphs.recall >= SAMPLE_RECALL:
+            return graphs
+    return whole
+
+
+def _queries(connection: Connection, vectors: VectorSet) -> NDArray[np.float32]:
+    """Return questions, (n, dims), unit length: vectors in the order of the hashes of their texts."""
+    import numpy as np
+
+    rows = connection.execute(
+        f"SELECT vector_send(vector) FROM vectors AS known WHERE {literal_place(vectors)} AND script IS NOT NULL"  # noqa: S608 (fixed text)
+        " ORDER BY key LIMIT %s".encode(),
+        (QUERIES,),
+        binary=True,
+    ).fetchall()
+    queries = decode([blob for (blob,) in rows], vectors.dimensions).astype(np.float64)
+    residuals = queries - queries.mean(axis=0)
+    spread = float(np.sqrt(np.einsum("ij,ij->i", residuals, residuals).mean() / vectors.dimensions))
+    moved = queries[1::2]
+    moved += np.random.default_rng(0).standard_normal(moved.shape) * spread
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    return queries.astype(np.float32)
+
 
 _SPARE = 8
 """Chunks that are read beyond the limit, because the server computes cosines in single precision."""
@@ -64,9 +271,6 @@ class Share(NamedTuple):
     chunks: float
 
 
-_UNKNOWN: Mapping[str, Share] = {}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
     """A query for the chunks nearest to a vector."""
@@ -83,9 +287,9 @@ class Search:
 def nearest(
     connection: Connection,
     search: Search,
-    graphs: Graphs = NONE,
-    scripts: Sequence[str] = (),
-    shares: Mapping[str, Share] = _UNKNOWN,
+    graphs: Graphs,
+    scripts: Sequence[str],
+    shares: Mapping[str, Share],
 ) -> list[tuple[int, float]]:
     """Return the chunks nearest to a query, best first, ties by id: (chunk id, exact cosine).
 
@@ -114,37 +318,12 @@ def nearest(
 def renew(server: Server, vectors: VectorSet) -> Graphs | None:
     """Make and measure the graphs of a set while searches go on; return None if another user owns the tables."""
     with server.translating(), closing(server.connect()) as connection, server.unlimited(connection):
-        if not may_make(connection, vectors):
+        if not _may_make_graphs(connection, vectors):
             return None
-        graphs = measure(connection, vectors, make(connection, vectors))
+        graphs = _measure(connection, vectors, _make_graphs(connection, vectors))
         if not graphs.scripts:
-            drop(connection, vectors)
+            _drop_graphs(connection, vectors)
         return graphs
-
-
-def measure(connection: Connection, vectors: VectorSet, made: tuple[str, ...]) -> Graphs:
-    """Return how far the graphs of the scripts that have one must be searched, or no graphs if they are of no use."""
-    scripts = scripts_of(connection, vectors)
-
-    def exactly(query: NDArray[np.float32], limit: int) -> list[float]:
-        return _cosines(_of_vectors(connection, _anywhere(vectors, query, limit), limit), vectors, query)
-
-    def through(query: NDArray[np.float32], limit: int, graphs: Graphs) -> list[float]:
-        search = _anywhere(vectors, query, limit)
-        return _cosines(_through_graphs(connection, search, graphs, scripts, 2 * limit), vectors, query)
-
-    return measure_graphs(connection, vectors, made, exactly, through)
-
-
-def _anywhere(vectors: VectorSet, query: NDArray[np.float32], limit: int) -> Search:
-    return Search(vectors, query, limit, Scope(vectors.space, vectors.edition, Condition("true", ()), None))
-
-
-def _cosines(rows: Sequence[tuple[Any, ...]], vectors: VectorSet, query: NDArray[np.float32]) -> list[float]:
-    import numpy as np
-
-    found = decode([blob for *_, blob in rows], vectors.dimensions)
-    return np.multiply(found, query, dtype=np.float64).sum(axis=1).tolist()
 
 
 def scripts_of(connection: Connection, vectors: VectorSet) -> list[str]:
@@ -174,7 +353,7 @@ def _through_graphs(
     """Compare what the graph of each large script leads to, and all vectors of the other scripts."""
     own = f"SELECT * FROM vectors AS known WHERE {literal_place(search.vectors)} AND script"  # noqa: S608 (fixed text)
     halved = f"halfvec({search.vectors.dimensions})"
-    near = f" ORDER BY {distance(search.vectors.dimensions)} <#> %b::vector::{halved} LIMIT %s"
+    near = f" ORDER BY {_distance(search.vectors.dimensions)} <#> %b::vector::{halved} LIMIT %s"
     parts = list[str]()
     values = list[Any]()
     for script in scripts:
@@ -184,9 +363,9 @@ def _through_graphs(
         else:
             parts.append(f"({own} = %s ORDER BY vector <#> %b LIMIT %s)")
             values += [script, search.query, wanted]
-    breadth_of = max(breadth(graphs.oversampling, search.limit), min(wanted, MOST_SEARCHED))
+    breadth = min(max(_breadth(graphs.oversampling, search.limit), wanted), MOST_SEARCHED)
     with connection.pipeline(), _in_transaction(connection):
-        connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(breadth_of),))
+        connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(breadth),))
         return _with_chunks(connection, " UNION ALL ".join(parts), tuple(values))
 
 
@@ -215,7 +394,7 @@ def _visited(share: Share, limit: int, graphs: Graphs) -> int:
     Filters that leave a tenth ask for ten times as many of the nearest.
     """
     further = limit / max(share.share, 1e-6)
-    return max(unbounded_breadth(graphs.oversampling, further), round(2 * further * (limit + _SPARE) / limit))
+    return max(_breadth(graphs.oversampling, further), round(2 * further * (limit + _SPARE) / limit))
 
 
 def _leads(share: Share, limit: int, graphs: Graphs) -> bool:
@@ -235,7 +414,7 @@ def _through_filtered_graphs(
     # As an expression, the condition is tested along the way through a graph, whatever the server expects of it.
     passes = f"(SELECT true FROM {scope.table} WHERE chunks.key = known.key AND {scope.where} LIMIT 1)"  # noqa: S608 (fixed text; values are bound)
     own = f"FROM vectors AS known WHERE {literal_place(search.vectors)} AND script"
-    near = f"{distance(search.vectors.dimensions)} <#> %b::vector::halfvec({search.vectors.dimensions})"
+    near = f"{_distance(search.vectors.dimensions)} <#> %b::vector::halfvec({search.vectors.dimensions})"
     parts = list[str]()
     values = list[Any]()
     breadths = list[int]()
@@ -301,14 +480,21 @@ def _of_chunks(connection: Connection, search: Search, scripts: Sequence[str] | 
     return connection.execute(statement.encode(), every, binary=True).fetchall()
 
 
+def _cosines(rows: Sequence[tuple[Any, ...]], search: Search) -> NDArray[np.float64]:
+    """Return the exact cosines of (…, vector), (n,)."""
+    import numpy as np
+
+    vectors = decode([blob for *_, blob in rows], search.vectors.dimensions)
+    return np.multiply(vectors, search.query, dtype=np.float64).sum(axis=1)
+
+
 def _ranked(rows: Sequence[tuple[Any, ...]], search: Search) -> list[tuple[int, float]]:
     """Return the best of (chunk id, script, vector) by exact cosines, ties by id: (chunk id, cosine)."""
     import numpy as np
 
     if not rows:
         return []
-    vectors = decode([blob for *_, blob in rows], search.vectors.dimensions)
-    cosines = np.multiply(vectors, search.query, dtype=np.float64).sum(axis=1)
+    cosines = _cosines(rows, search)
     scores = cosines
     levels = search.levels
     if levels:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import partial
 from math import log1p
 from typing import TYPE_CHECKING, TypeVar
 
-from memoriter.extensions.postgres import _files, _graphs, _nearest, _shared, _vectors, _words
+from memoriter.extensions.postgres import _files, _nearest, _vectors, _words
+from memoriter.extensions.postgres._changes import remembered
 from memoriter.extensions.postgres._conditions import all_storable, condition, holds, is_pattern, restored, storable
-from memoriter.extensions.postgres._state import remembered
 from memoriter.extensions.postgres._words import Scope
 from memoriter.folding import contains
 from memoriter.ids import fingerprint, spec_of
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memoriter.extensions.postgres._changes import Content, State
+    from memoriter.extensions.postgres._connections import Connection
     from memoriter.extensions.postgres._files import Place
-    from memoriter.extensions.postgres._server import Connection, Server
-    from memoriter.extensions.postgres._state import Content, State
+    from memoriter.extensions.postgres._server import Server
     from memoriter.extensions.postgres._vectors import VectorSet
     from memoriter.records import Corpus, IndexedFile, StoredChunk
     from memoriter.store import Snapshot
@@ -45,7 +47,6 @@ class PostgresReader:
     """Whether vectors may be searched through graphs; False compares all."""
 
     def __init__(self, server: Server, state: State) -> None:
-        """Take an open server."""
         self._server = server
         self._state = state
         self._spec: ModelSpec | None = None
@@ -313,10 +314,10 @@ class PostgresReader:
         return self._count("waiting", _vectors.count_waiting)[0]
 
     def failures(self) -> int:
-        return self._count("failures", _vectors.count_failures)[0]
+        return self._count("failures", partial(_vectors.count_in, "failures"))[0]
 
     def vectors(self) -> int:
-        return self._count("vectors", _vectors.count_vectors)[0]
+        return self._count("vectors", partial(_vectors.count_in, "vectors"))[0]
 
     def referenced(self, keys: Collection[bytes]) -> set[bytes]:
         statement = (
@@ -361,14 +362,14 @@ class PostgresReader:
                 shares = remembered(content.shares, filters, lambda: _nearest.sample_shares(connection, scope))
             return _nearest.nearest(connection, search, graphs, content.scripts.get(vectors.id, ()), shares)
 
-    def _graphs_of(self, connection: Connection, content: Content, vectors: VectorSet) -> _graphs.Graphs:
+    def _graphs_of(self, connection: Connection, content: Content, vectors: VectorSet) -> _nearest.Graphs:
         """Return the graphs of a set, and learn which scripts it has; none if graphs may not be used."""
         if not self.may_use_graphs:
-            return _graphs.NONE
+            return _nearest.NO_GRAPHS
         if vectors.id not in content.graphs:
-            key = _graphs.key_of(vectors)
+            key = _nearest.key_of(vectors)
             text = _files.settings(connection, content.place, key).get(key)
-            graphs = _graphs.loads(text) if text else _graphs.NONE
+            graphs = _nearest.loads(text) if text else _nearest.NO_GRAPHS
             content.scripts[vectors.id] = _nearest.scripts_of(connection, vectors) if graphs.scripts else []
             content.graphs[vectors.id] = graphs
         return content.graphs[vectors.id]
@@ -387,10 +388,10 @@ class PostgresReader:
     def recall(self) -> float | None:
         return graphs.recall if (graphs := self._active_graphs()).scripts else None
 
-    def _active_graphs(self) -> _graphs.Graphs:
+    def _active_graphs(self) -> _nearest.Graphs:
         with self._opened() as (connection, content):
             vectors = self._vector_set(connection, content)
-            return self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
+            return self._graphs_of(connection, content, vectors) if vectors else _nearest.NO_GRAPHS
 
     def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
         import numpy as np
@@ -468,18 +469,18 @@ class PostgresReader:
         if (vectors := self._without_graphs()) is None:
             return ()
         with self._server.connection() as connection:
-            return _graphs.left_to_owner(connection, vectors)
+            return _nearest.left_to_owner(connection, vectors)
 
     def _without_graphs(self) -> VectorSet | None:
         """Return the active vectors if their graphs have to be made and measured."""
         with self._opened() as (connection, content):
             vectors = self._vector_set(connection, content)
-            known = self._graphs_of(connection, content, vectors) if vectors else _graphs.NONE
-        return vectors if self.may_use_graphs and _graphs.is_due(known, self.vectors()) else None
+            known = self._graphs_of(connection, content, vectors) if vectors else _nearest.NO_GRAPHS
+        return vectors if self.may_use_graphs and _nearest.is_due(known, self.vectors()) else None
 
     def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
         with self._server.connection() as connection:
-            return _shared.held(connection, self._other_sets(connection), keys)
+            return _vectors.held_by(connection, self._other_sets(connection), keys)
 
     def _other_sets(self, connection: Connection) -> list[VectorSet]:
-        return _shared.other_sets(connection, self._spec, self._state.space, self._server.settings.role)
+        return _vectors.other_sets(connection, self._spec, self._state.space, self._server.settings.role)

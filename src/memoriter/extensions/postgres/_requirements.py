@@ -13,7 +13,7 @@ from memoriter.extensions.postgres._schema import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memoriter.extensions.postgres._connections import LimitedConnection
+    from memoriter.extensions.postgres._connections import Connection
 
 _MAY_ADD_EXTENSION = (
     "SELECT count(*) > 0, coalesce(bool_or(of_user.rolsuper OR (NOT superuser OR trusted)"
@@ -40,7 +40,18 @@ FOREIGN = (
 """The remedy for a space of another role."""
 
 
-def check_extension(connection: LimitedConnection, place: str) -> None:
+def check_usage(connection: Connection, schema: str, place: str) -> None:
+    """Raise IndexUnavailable if the user may not use a schema that exists; `place` is its name for messages."""
+    user = connection.info.user
+    refused = "SELECT true FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
+    if connection.execute(refused, (schema,)).fetchone() is not None:
+        raise IndexUnavailable(
+            f"The user {user!r} may not use the schema {schema!r} of {place}.",
+            remedy=f"Let its owner run `GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(user)};` there.",
+        )
+
+
+def check_extension(connection: Connection, place: str) -> None:
     """Raise IndexUnavailable if a database lacks pgvector and the user may not add it; `place` is for messages."""
     if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is not None:
         return
@@ -61,13 +72,13 @@ def no_extension(place: str, *, installed: bool, reason: str = "") -> IndexUnava
     return IndexUnavailable(f"The database of {place} has no extension pgvector.", remedy=remedy)
 
 
-def check_creation(connection: LimitedConnection, schema: str, place: str) -> None:
+def check_creation(connection: Connection, schema: str, place: str) -> None:
     """Raise IndexUnavailable if the user may not create what is missing in a schema, or the schema itself."""
     if connection.execute(_MAY_CREATE, (schema, schema)).fetchone() != (True,):
         raise no_schema(connection, schema, place)
 
 
-def no_schema(connection: LimitedConnection, schema: str, place: str, reason: str = "") -> IndexUnavailable:
+def no_schema(connection: Connection, schema: str, place: str, reason: str = "") -> IndexUnavailable:
     """Return the error of a user who may not create a schema, with the sentence with which the server refused it."""
     user = connection.info.user
     name = quoted(schema)
@@ -82,7 +93,7 @@ def no_schema(connection: LimitedConnection, schema: str, place: str, reason: st
     return IndexUnavailable(f"The user {user!r} may not create the schema {name} of {place}.", remedy=remedy)
 
 
-def check_sessions(connection: LimitedConnection, connect: Callable[[], LimitedConnection], name: str) -> None:
+def check_sessions(connection: Connection, connect: Callable[[], Connection], name: str) -> None:
     """Raise IndexUnavailable if a proxy lets several connections use one session of the server in turns.
 
     Locks, settings, prepared statements and `LISTEN` belong to a session, so that the store would give wrong answers.
@@ -106,7 +117,7 @@ def check_sessions(connection: LimitedConnection, connect: Callable[[], LimitedC
         )
 
 
-def _share_a_session(connection: LimitedConnection, connect: Callable[[], LimitedConnection]) -> bool:
+def _share_a_session(connection: Connection, connect: Callable[[], Connection]) -> bool:
     """Return whether a new connection uses the session of one that is open."""
     with closing(connect()) as other:
         for _ in range(TRIES):
@@ -126,7 +137,7 @@ class Space(NamedTuple):
     """Whether it belongs to the role of the settings, if they name one, and the user may read its tables."""
 
 
-def find_space(connection: LimitedConnection, place: str, name: str, role: str) -> Space | None:
+def find_space(connection: Connection, place: str, name: str, role: str) -> Space | None:
     """Return a space, or None if there is none of the name.
 
     The connection is in autocommit mode, with the schema first in its search path. `role` shall own the space; empty:
@@ -154,7 +165,7 @@ def find_space(connection: LimitedConnection, place: str, name: str, role: str) 
     return None if space is None else Space(int(space), has_content, as_wanted)
 
 
-def check_role(connection: LimitedConnection, place: str, role: str) -> None:
+def check_role(connection: Connection, place: str, role: str) -> None:
     """Raise IndexUnavailable if there is no role of a name, or if the user is not a member of it."""
     user = connection.info.user
     known = "SELECT pg_has_role(session_user, oid, 'USAGE') FROM pg_roles WHERE rolname = %s"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
 
-    from memoriter.extensions.postgres._server import Connection, Server
+    from memoriter.extensions.postgres._connections import Connection
+    from memoriter.extensions.postgres._server import Server
 
 POLL_SECONDS = 0.05
 """How often a waiting process tries the lock."""
@@ -23,8 +24,6 @@ STORING_MILLISECONDS = 10_000
 """How long a server that hangs may delay a search that has just computed vectors."""
 _INHERITED = list["Connection"]()
 """Connections of a parent process, which still speaks on their sockets: never used and never closed."""
-
-
 DOING = {
     "index": "is indexing {}",
     "embed": "is computing vectors for {}",
@@ -41,17 +40,17 @@ class Right:
     def __init__(
         self,
         server: Server,
-        name: str,
-        doing: str,
+        space: str,
+        kind: str,
         remedy: str,
         *,
-        taken: Callable[[Connection], None],
-        released: Callable[[Connection], None],
+        taken: Callable[[Connection], None] = lambda _: None,
+        released: Callable[[Connection], None] = lambda _: None,
     ) -> None:
-        """Name a right; nothing is locked yet."""
+        """Name a right on a space by its name; nothing is locked yet. `kind` is a key of `DOING`."""
         self._server = server
-        self._name = name
-        self._doing = doing
+        self._name = f"{server.settings.schema}/{space}/{kind}"
+        self._doing = DOING[kind].format(repr(space))
         self._remedy = remedy
         self._taken = taken
         self._released = released
@@ -112,7 +111,7 @@ class Right:
     def is_taken(self) -> bool:
         """Return whether any process has it."""
         with self._server.connection() as connection:
-            return _holder(connection, self._name) is not None
+            return self._holder(connection) is not None
 
     def _lock(self, deadline: float) -> None:
         connection = self._server.connect()
@@ -134,9 +133,21 @@ class Right:
         return connection.execute(statement, (self._name,)).fetchone() == (True,)
 
     def _refuse(self, connection: Connection) -> NoReturn:
-        holder = _holder(connection, self._name)
+        holder = self._holder(connection)
         who = f": {holder}" if holder else ""
         raise IndexBusy(f"Another process {self._doing}{who}.", remedy=self._remedy)
+
+    def _holder(self, connection: Connection) -> str | None:
+        """Return the program, host and process that have the lock, as they named themselves; None: it is free."""
+        row = connection.execute(
+            "SELECT coalesce(nullif(a.application_name, ''), 'process ' || l.pid) FROM pg_locks l"
+            " JOIN pg_stat_activity a ON a.pid = l.pid, hashtextextended(%s, 0) AS wanted"
+            " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
+            " AND l.classid::bigint = ((wanted >> 32) & 4294967295) AND l.objid::bigint = (wanted & 4294967295)"
+            " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            (self._name,),
+        ).fetchone()
+        return None if row is None else str(row[0])
 
     def _unlock(self) -> None:
         connection = self._connection
@@ -151,36 +162,8 @@ class Right:
                 connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (self._name,))
 
 
-def right_of(
-    server: Server,
-    space: str,
-    kind: str,
-    remedy: str,
-    *,
-    taken: Callable[[Connection], None] = lambda _: None,
-    released: Callable[[Connection], None] = lambda _: None,
-) -> Right:
-    """Return a right on a space by its name; `kind` is a key of `DOING`, and the rest is that of `Right`."""
-    name = f"{server.settings.schema}/{space}/{kind}"
-    doing = DOING[kind].format(repr(space))
-    return Right(server, name, doing, remedy, taken=taken, released=released)
-
-
 def _storing_in_time() -> AbstractContextManager[None]:
     """Give a search that stores vectors its time anew; an index run, for which nobody waits, has no deadline."""
     if work_deadline() is None:
         return nullcontext()
     return work_until(Deadline.within(STORING_MILLISECONDS, time.monotonic))
-
-
-def _holder(connection: Connection, name: str) -> str | None:
-    """Return the program, host and process that have a lock, as they named themselves; None: it is free."""
-    row = connection.execute(
-        "SELECT coalesce(nullif(a.application_name, ''), 'process ' || l.pid) FROM pg_locks l"
-        " JOIN pg_stat_activity a ON a.pid = l.pid, hashtextextended(%s, 0) AS wanted"
-        " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
-        " AND l.classid::bigint = ((wanted >> 32) & 4294967295) AND l.objid::bigint = (wanted & 4294967295)"
-        " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-        (name,),
-    ).fetchone()
-    return None if row is None else str(row[0])

@@ -1,21 +1,23 @@
-"""The index of one agent on a PostgreSQL server."""
+"""The index of one agent on a PostgreSQL server, and the same for commands that only look at it."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, NoReturn, Self, cast
 
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable
-from memoriter.extensions.postgres import _editions, _files, _graphs, _nearest, _shared, _vectors
-from memoriter.extensions.postgres._changes import Notifier, changes
+from memoriter.extensions.postgres import _editions, _files, _nearest, _vectors
+from memoriter.extensions.postgres._changes import EDITION_BITS, Content, Notifier, State, changes, name_of
 from memoriter.extensions.postgres._conditions import storable
+from memoriter.extensions.postgres._editions import replica_notices
 from memoriter.extensions.postgres._files import Place
 from memoriter.extensions.postgres._reader import FORGETTING, PostgresReader
-from memoriter.extensions.postgres._rights import right_of
+from memoriter.extensions.postgres._requirements import find_space
+from memoriter.extensions.postgres._rights import Right
 from memoriter.extensions.postgres._schema import TABLES
 from memoriter.extensions.postgres._server import Server
-from memoriter.extensions.postgres._state import EDITION_BITS, Content, State, name_of
+from memoriter.index import InspectedIndex
 from memoriter.types import CompactReport, Diagnostic
 
 if TYPE_CHECKING:
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.extensions.postgres._server import Connection
-    from memoriter.extensions.postgres._settings import ServerSettings
+    from memoriter.extensions.postgres._connections import Connection
+    from memoriter.extensions.postgres._server import ServerSettings
     from memoriter.records import ChunkRecord
     from memoriter.types import ModelSpec, Source
 
@@ -59,11 +61,11 @@ class PostgresStore(PostgresReader):
         self._repaired: Diagnostic | None = None
         self._unknown_rows = self._known_rows = 0
         self._notifier = Notifier(server, state)
-        self._indexing = right_of(server, name, "index", _WAIT, taken=self._begin_epoch, released=self._notifier.notify)
-        self._embedding = right_of(server, name, "embed", "Wait until it is done; keyword search works meanwhile.")
-        self._background = right_of(server, name, "background", "Do nothing: the other process does the work.")
-        self._making_graphs = right_of(server, name, "graphs", _WAIT)
-        self._watching = right_of(server, name, "watch", "Do nothing: this process takes over when the other one ends.")
+        self._indexing = Right(server, name, "index", _WAIT, taken=self._begin_epoch, released=self._notifier.notify)
+        self._embedding = Right(server, name, "embed", "Wait until it is done; keyword search works meanwhile.")
+        self._background = Right(server, name, "background", "Do nothing: the other process does the work.")
+        self._making_graphs = Right(server, name, "graphs", _WAIT)
+        self._watching = Right(server, name, "watch", "Do nothing: this process takes over when the other one ends.")
 
     @classmethod
     def open(cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]) -> Self:
@@ -272,7 +274,7 @@ class PostgresStore(PostgresReader):
     def take_vectors(self, keys: Collection[bytes]) -> set[bytes]:
         with self._transaction() as (connection, place):
             active = self._registered(connection, place)
-            taken = _shared.take(connection, active, self._other_sets(connection), keys, now=self._clock())
+            taken = _vectors.take_from(connection, active, self._other_sets(connection), keys, now=self._clock())
             if taken:
                 _count(connection, place, content=True)
         if taken:
@@ -335,7 +337,7 @@ class PostgresStore(PostgresReader):
         with suppress(IndexBusy), self._making_graphs.hold(0.0):
             vectors = self._without_graphs()
             if vectors and (graphs := _nearest.renew(self._server, vectors)):
-                self.set_meta(_graphs.key_of(vectors), graphs.dumps())
+                self.set_meta(_nearest.key_of(vectors), graphs.dumps())
 
     def size_on_disk(self) -> int:
         """Return the bytes of the tables of the space and of their indexes."""
@@ -381,10 +383,83 @@ def _count(connection: Connection, place: Place, *, content: bool) -> None:
     )
 
 
-def runs_in_background(settings: ServerSettings, name: str) -> bool:
-    """Return whether a process holds `PostgresStore.background_lease` of a space. Nothing is created."""
-    server = Server(settings)
-    try:
-        return right_of(server, name, "background", "").is_taken()
-    finally:
-        server.close()
+class InspectedStore(PostgresStore):
+    """A store that refuses every right and every write."""
+
+    read_only = True
+
+    @classmethod
+    def inspect(
+        cls, settings: ServerSettings, name: str, *, clock: Callable[[], float]
+    ) -> InspectedStore | AbsentStore:
+        """Open the space of a workspace and an agent; it is empty if it, or the schema, does not exist.
+
+        Raises:
+            IndexUnavailable: the server does not answer, something is missing there, or the user may not use the space.
+            MissingPackage: the extra `postgres` is not installed.
+        """
+        server = Server(settings)
+        known = None
+        try:
+            if server.prepare(create=False):
+                with server.connection() as connection:
+                    known = find_space(connection, server.name, name, settings.role)
+            else:
+                server.check_creation()
+            if known is None or not known.has_content:
+                return AbsentStore.on(server, name, clock=clock)
+            return InspectedStore(server, name, State(known.id), clock=clock)
+        except BaseException:
+            server.close()
+            raise
+
+    def lease(self, *, wait: float = 0.0) -> AbstractContextManager[None]:
+        del wait
+        self._refuse()
+
+    storing = embedding_lease = lease
+
+    def background_lease(self) -> AbstractContextManager[None]:
+        self._refuse()
+
+    watch_lease = background_lease
+
+    @contextmanager
+    def _transaction(self) -> Generator[tuple[Connection, Place]]:
+        self._refuse()
+        yield  # type: ignore[misc]  # a context manager needs one
+
+    def purge(self) -> None:
+        """Do nothing."""
+
+    def _refuse(self) -> NoReturn:
+        message = "This command only inspects the index, so it stores nothing."
+        raise IndexUnavailable(message, remedy="Run `memoriter index`.")
+
+
+class AbsentStore(InspectedIndex):
+    """The empty store, in memory, that stands for a space that does not exist; it knows the vectors of others."""
+
+    server: Server
+
+    @classmethod
+    def on(cls, server: Server, name: str, *, clock: Callable[[], float]) -> AbsentStore:
+        """Return the store for a name on a server, which is closed with it."""
+        store = cls.inspect(Path(server.name) / name, clock=clock)
+        store.server = server
+        return store
+
+    @property
+    def notices(self) -> tuple[Diagnostic, ...]:
+        return replica_notices(self.server)
+
+    def shared_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self.server.connection() as connection:
+            if connection.execute("SELECT to_regclass('spaces')").fetchone() == (None,):
+                return set()
+            others = _vectors.other_sets(connection, self.spec, 0, self.server.settings.role)
+            return _vectors.held_by(connection, others, keys)
+
+    def close(self) -> None:
+        super().close()
+        self.server.close()

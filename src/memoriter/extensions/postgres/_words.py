@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from memoriter.extensions.postgres._conditions import Condition
-    from memoriter.extensions.postgres._server import Connection
+    from memoriter.extensions.postgres._connections import Connection
     from memoriter.records import Corpus
 
 MAX_PROPOSING = 4_096

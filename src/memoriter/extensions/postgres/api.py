@@ -1,10 +1,8 @@
 """The index on a PostgreSQL server, for many hosts."""
 
-from memoriter.extensions.postgres._catalog import drop_space, list_spaces
-from memoriter.extensions.postgres._driver import PostgresDriver
-from memoriter.extensions.postgres._inspected import InspectedStore
-from memoriter.extensions.postgres._settings import ServerSettings
-from memoriter.extensions.postgres._store import PostgresStore
+from memoriter.extensions.postgres._driver import PostgresDriver, drop_space, list_spaces
+from memoriter.extensions.postgres._server import ServerSettings
+from memoriter.extensions.postgres._store import InspectedStore, PostgresStore
 
 __all__ = [
     "InspectedStore",

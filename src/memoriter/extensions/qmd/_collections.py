@@ -8,9 +8,10 @@ import re
 import stat
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import PathRefused
+from memoriter.extensions.qmd._plan import unused_name
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 from memoriter.workspace import ExtraPath, Workspace, split_citation
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from memoriter.extensions.qmd._plan import QmdPlan
-    from memoriter.extensions.qmd._values import CollectionKind
     from memoriter.layout import Layout
     from memoriter.types import Excerpt
 
+CollectionKind = Literal["memory", "custom", "sessions"]
 PREFIX = "qmd/"
 """Beginning of the cited path of a file outside the workspace."""
 EXCLUDED = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
@@ -43,7 +44,6 @@ class Folder:
 
     @property
     def exists(self) -> bool:
-        """Whether the folder is there."""
         return self.path.is_dir()
 
 
@@ -66,8 +66,7 @@ def folders_of(plan: QmdPlan, agent: str, home: Path, layout: Layout, suffixes: 
             folders.append(Folder(each.name, each.path, each.pattern, each.kind))
     if plan.sessions_enabled:
         name = f"sessions-{re.sub(r'[^a-z0-9-]+', '-', agent.lower()).strip('-') or 'agent'}"
-        taken = {folder.name for folder in folders}
-        name = next(each for each in (name, *(f"{name}-{n}" for n in range(2, 1_000))) if each not in taken)
+        name = unused_name(name, {folder.name for folder in folders})
         folders.append(Folder(name, plan.export_dir or home / "sessions", "**/*.md", "sessions"))
     return tuple(folders)
 
@@ -82,14 +81,15 @@ def missing_roots(folders: Iterable[Folder]) -> tuple[Diagnostic, ...]:
 
     A workspace without notes has no `memory/` yet, and the first export makes the folder of sessions.
     """
-    return tuple(
-        Diagnostic(
-            "qmd_root_missing",
-            f"The folder {str(folder.path)!r} of memory.qmd.paths does not exist, so QMD does not search it.",
-            "Create the folder, or correct memory.qmd.paths.",
-        )
-        for folder in folders
-        if folder.kind == "custom" and not folder.exists
+    return tuple(missing_root(folder.path) for folder in folders if folder.kind == "custom" and not folder.exists)
+
+
+def missing_root(path: Path) -> Diagnostic:
+    """Return the diagnostic of a configured folder that does not exist."""
+    return Diagnostic(
+        "qmd_root_missing",
+        f"The folder {str(path)!r} of memory.qmd.paths does not exist, so QMD does not search it.",
+        "Create the folder, or correct memory.qmd.paths.",
     )
 
 
@@ -173,7 +173,6 @@ def read_cited(
     *,
     start: int | None,
     lines: int | None,
-    max_chars: int,
 ) -> Excerpt:
     """Read lines of a file of a collection. Raises PathRefused."""
     plain, first, count = split_citation(path.strip())
@@ -194,7 +193,7 @@ def read_cited(
         if ".." in relative.split("/"):
             raise PathRefused(f"The path {plain[:200]!r} leads out of the folder of its collection.")
         target = str(folder.path / relative)
-    excerpt = _reader(workspace, folders).read(target, start=start, lines=lines, max_chars=max_chars)
+    excerpt = _reader(workspace, folders).read(target, start=start, lines=lines)
     if not plain.startswith(PREFIX):
         return excerpt
     reason = excerpt.reason

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from memoriter.config import agent_name
 from memoriter.environment import Deadline
 from memoriter.errors import QmdFailure, QmdMissing, QmdTimeout
 from memoriter.extensions.qmd._answers import parse_version
 from memoriter.extensions.qmd._collections import folders_of, is_cited, missing_roots, read_cited
 from memoriter.extensions.qmd._home import QmdHome
-from memoriter.extensions.qmd._mcp import McpTransport, SpawnTransport
-from memoriter.extensions.qmd._program import Program, child_environment, find_program
+from memoriter.extensions.qmd._program import McpTransport, Program, SpawnTransport, child_environment, find_program
 from memoriter.extensions.qmd._searching import Searcher
 from memoriter.extensions.qmd._updates import Background, Updates, pause_after
-from memoriter.extensions.qmd._values import QmdProbe
 from memoriter.types import Diagnostic, SidecarCollection, SidecarStatus
 from memoriter.values import dataclass
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from memoriter.extensions.qmd._collections import Folder
     from memoriter.extensions.qmd._home import StoredState
-    from memoriter.extensions.qmd._mcp import Transport
     from memoriter.extensions.qmd._plan import QmdPlan
-    from memoriter.extensions.qmd._program import Output
-    from memoriter.extensions.qmd._values import QmdAnswer, QmdUpdated
+    from memoriter.extensions.qmd._program import Output, Transport
+    from memoriter.extensions.qmd._searching import QmdAnswer
+    from memoriter.extensions.qmd._updates import QmdUpdated
     from memoriter.types import Excerpt
     from memoriter.workspace import Transcripts, Workspace
 
@@ -40,6 +40,16 @@ STALE = Diagnostic(
     "Notes changed since QMD indexed them, and this answer does not include the changes.",
     "Search again in a moment.",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class QmdProbe:
+    """The program as it was found."""
+
+    binary: Path
+    """The absolute path of the program."""
+    version: str
+    """Such as `2.8.3`; empty if the program does not print one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +72,7 @@ class QmdDriver:
     """QMD for one agent."""
 
     def __init__(self, plan: QmdPlan, place: QmdPlace) -> None:
-        from memoriter.config import agent_name
-
+        """Store the parts; nothing is started or written."""
         self._plan = plan
         self._place = place
         self._agent = agent_name(place.agent)
@@ -87,11 +96,6 @@ class QmdDriver:
             shared_models=_shared_models(place.environ),
         )
 
-    @classmethod
-    def open(cls, plan: QmdPlan, place: QmdPlace) -> Self:
-        """Return a driver; nothing is started or written."""
-        return cls(plan, place)
-
     def probe(self) -> QmdProbe:
         """Find the program and ask for its version, once for each state of its file. Raises QmdFailure."""
         with self._lock:
@@ -111,7 +115,7 @@ class QmdDriver:
             self._updates.update(force=True, wait=schedule.update_timeout_ms / 1000)
         with self._lock:
             if self._background is None and not self._closed:
-                self._background = Background(self._plan, self._updates, self._home, self._place.wall)
+                self._background = Background(self._updates)
                 self._background.start(boot=schedule.on_boot and not schedule.wait_for_boot_sync)
 
     def search(self, text: str, *, limit: int | None = None, timeout: float | None = None) -> QmdAnswer:
@@ -133,7 +137,7 @@ class QmdDriver:
             raise
         state = self._home.state()
         if state.error and not (state.update_failures or state.embed_failures):
-            self._home.succeeded()
+            self._home.change(lambda old: replace(old, error=None, error_at=None))
         return answer
 
     def update(self, *, force: bool = False) -> QmdUpdated:
@@ -206,16 +210,14 @@ class QmdDriver:
         """Return whether a path is `qmd/<collection>/<relative path>`, or in a folder of `memory.qmd.paths`."""
         return is_cited(path, self._place.workspace, self._folders())
 
-    def read(
-        self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 100_000
-    ) -> Excerpt:
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
         """Read lines of a file of a collection, as `Workspace.read` does. Raises PathRefused if it is none.
 
         The path is that of a hit: relative to the workspace, or `qmd/<collection>/<relative path>`.
         """
         workspace = self._place.workspace
         folders = self._folders()
-        return read_cited(path, workspace, folders, start=start, lines=lines, max_chars=max_chars)
+        return read_cited(path, workspace, folders, start=start, lines=lines)
 
     def close(self) -> None:
         """End the background work and every program that runs."""
@@ -232,8 +234,6 @@ class QmdDriver:
         return folders_of(self._plan, self._agent, self._home.path, workspace.layout, workspace.suffixes)
 
     def _search(self, text: str, limit: int | None, timeout: float | None) -> QmdAnswer:
-        from dataclasses import replace
-
         self.probe()
         notices = self._freshen()
         folders = self._folders()
@@ -305,9 +305,11 @@ class QmdDriver:
             known = self._home.state().probed
             if known is None or known[:2] != (str(binary), changed):
                 output = program.run(["--version"], timeout=PROBE_SECONDS)
-                known = (str(binary), changed, parse_version(output.text) or parse_version(output.errors))
-                self._home.remember_probe(known)
-            self._probe = QmdProbe(binary, known[2])
+                version = parse_version(output.text) or parse_version(output.errors)
+                self._home.change(lambda old: replace(old, probed=(str(binary), changed, version)))
+            else:
+                version = known[2]
+            self._probe = QmdProbe(binary, version)
             self._program = program
         return self._probe, self._program
 

@@ -1,16 +1,24 @@
-"""QMD as a program that answers searches."""
+"""QMD as a program that answers searches, which the memories of a process with the same settings share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import threading
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import QmdTimeout
-from memoriter.extensions.qmd._results import to_result
+from memoriter.times import path_date
+from memoriter.types import Health, Hit, SearchResult
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from memoriter.extensions.qmd._driver import QmdDriver
     from memoriter.extensions.qmd._plan import QmdPlan
-    from memoriter.types import Diagnostic, Query, SearchResult, SidecarStatus
+    from memoriter.extensions.qmd._searching import QmdAnswer, QmdHit
+    from memoriter.types import Diagnostic, Mode, Query, SidecarStatus, SourceKind
 
 MOST_FETCHED = 200
 """The most hits that QMD is asked for, from which those of one kind of source are chosen."""
@@ -54,7 +62,6 @@ class QmdProgram:
         return notices
 
     def notes_changed(self) -> None:
-        """Let the next search wait for an update."""
         self._driver.notes_changed()
 
     def start(self) -> str:
@@ -77,5 +84,136 @@ class QmdProgram:
         return self._driver.status()
 
     def close(self) -> None:
-        """End QMD."""
         self._driver.close()
+
+
+def cache_key(agent: str, settings: object) -> str:
+    """Return the key of a program: the agent, and the settings as JSON with sorted keys.
+
+    >>> cache_key("main", {"b": 1, "a": 2})
+    'main:{"a":2,"b":1}'
+    """
+    return f"{agent}:{json.dumps(_sorted(settings), ensure_ascii=False, separators=(',', ':'))}"
+
+
+def _sorted(value: Any) -> Any:
+    """Return settings as JSON values, with keys in the order of a dictionary of words."""
+    if isinstance(value, Path):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _sorted(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {key: _sorted(table[key]) for key in sorted(table, key=lambda key: (key.casefold(), key))}
+    if isinstance(value, list | tuple):
+        return [_sorted(each) for each in cast("list[Any]", value)]
+    return value
+
+
+class _Entry:
+    """A program with the number of its users."""
+
+    def __init__(self, program: QmdProgram) -> None:
+        self.program = program
+        self.users = 0
+        self.closed = False
+
+
+class Lease:
+    """The use of a program by one memory."""
+
+    def __init__(self, cache: ProgramCache, key: str, entry: _Entry) -> None:
+        self._cache = cache
+        self._key = key
+        self._entry = entry
+        self.program = entry.program
+
+    def evict(self) -> None:
+        """Close the program, so that nobody gets it from the cache again."""
+        self._cache.drop(self._key, self._entry, last=False)
+
+    def release(self) -> None:
+        """End the use; the last user closes the program."""
+        self._cache.drop(self._key, self._entry, last=True)
+
+
+class ProgramCache:
+    """Programs by key. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[str, _Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def lease(self, key: str, create: Callable[[], QmdProgram]) -> Lease:
+        """Return the use of the program of a key; `create` opens it if there is none. Raises what `create` raises."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._entries[key] = _Entry(create())
+            entry.users += 1
+            return Lease(self, key, entry)
+
+    def drop(self, key: str, entry: _Entry, *, last: bool) -> None:
+        """End one use of an entry, and close its program; with `last`, only if nobody else uses it."""
+        with self._lock:
+            entry.users -= 1
+            if entry.closed or (last and entry.users > 0):
+                return
+            entry.closed = True
+            if self._entries.get(key) is entry:
+                del self._entries[key]
+        entry.program.close()
+
+
+MODES: dict[str, Mode] = {"search": "keyword", "vsearch": "vector", "query": "hybrid", "typed": "hybrid"}
+
+
+def to_result(answer: QmdAnswer, query: Query, *, limit: int, snippet_chars: int) -> SearchResult:
+    """Return QMD's answer as the result of a search of up to `limit` hits, each with so many characters of its text.
+
+    Its scores do not tell whether a passage answers the query, so that hits are never called a match.
+    """
+    allowed = query.filters.sources
+    lowest = query.min_score or 0.0
+    found = [hit for hit in answer.hits if hit.score >= lowest and (allowed is None or hit.source in allowed)]
+    hits = interleaved([_to_hit(hit, snippet_chars) for hit in found], limit)
+    mode = MODES.get(answer.mode, "keyword")
+    legs = {"keyword": mode != "vector", "vector": mode != "keyword"}
+    health = Health(legs, reasons=tuple(dict.fromkeys(answer.notices)))
+    return SearchResult(hits, "weak" if hits else "none", "qmd", answer.mode, mode, health)
+
+
+def _to_hit(hit: QmdHit, snippet_chars: int) -> Hit:
+    heading = (hit.title,) if hit.title else ()
+    return Hit(
+        hit.path,
+        hit.start_line,
+        hit.end_line,
+        hit.score,
+        hit.snippet[:snippet_chars].rstrip(),
+        hit.source,
+        heading,
+        date=path_date(hit.path),
+        text=hit.snippet,
+    )
+
+
+def interleaved(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
+    """Return the best hits of each kind of source in turn, so that neither hides the other.
+
+    The kind with the best hit begins. Where one kind has no more hits, the other fills the rest.
+
+    >>> interleaved([], 6)
+    ()
+    """
+    queues: dict[SourceKind, list[Hit]] = {}
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        queues.setdefault(hit.source, []).append(hit)
+    order = [queue[::-1] for queue in queues.values()]
+    chosen: list[Hit] = []
+    while len(chosen) < limit and any(order):
+        chosen += [queue.pop() for queue in order if queue]
+    return tuple(chosen[: max(limit, 0)])

@@ -61,7 +61,6 @@ class StoredState:
 
     @property
     def failure(self) -> Diagnostic | None:
-        """The last failure."""
         if self.error is None:
             return None
         code, message, remedy = self.error
@@ -114,17 +113,8 @@ class QmdHome:
             replace_private(self.path / "state.json", json.dumps(content, ensure_ascii=False).encode("utf-8"))
 
     def failed(self, error: QmdFailure, now: float) -> None:
-        """Remember a failure."""
         told = (error.code, error.message, error.remedy)
         self.change(lambda state: replace(state, error=told, error_at=now))
-
-    def succeeded(self) -> None:
-        """Forget the last failure."""
-        self.change(lambda state: replace(state, error=None, error_at=None))
-
-    def remember_probe(self, probed: tuple[str, int, str]) -> None:
-        """Remember the program and its version."""
-        self.change(lambda state: replace(state, probed=probed))
 
     def configuration(self) -> dict[str, Any]:
         """Return the content of QMD's configuration; an unreadable one is empty."""

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.extensions.qmd._plan import SearchMode
-    from memoriter.extensions.qmd._values import Ranking
 
 LineType = Literal["lex", "vec", "hyde"]
 Command = Literal["search", "vsearch", "query", "typed"]
+Ranking = Literal["words", "any_word", "meaning", "reranked", "fused"]
+"""What QMD's score of a hit means: BM25 of a document with all words, the rank among documents with any word, a cosine,
+a blend with a reranker's score, or the rank in several lists."""
 MOST_LINES = 10
 """Lines of a typed query; QMD's MCP server takes no more."""
 MOST_CHARS = 8_000
@@ -99,11 +101,6 @@ def _line(kind: str, words: str) -> Line | None:
     return Line("hyde" if kind == "hyde" else "vec", text) if text else None
 
 
-def meaning_line(text: str) -> Line | None:
-    """Return the line that searches for the meaning of a text; None if it has no words."""
-    return _line("vec", clean(text))
-
-
 def word_lines(text: str) -> tuple[Line, ...]:
     """Return one line for each content word, so that a document with any of them is found.
 
@@ -146,7 +143,7 @@ def first_search(mode: SearchMode, text: str, *, generates: bool, embeds: bool) 
         return Search("search", plain, "words")
     if generates:
         return Search(mode, plain, "meaning" if mode == "vsearch" else "reranked")
-    meaning = meaning_line(plain)
+    meaning = _line("vec", plain)
     lines = () if mode == "vsearch" else word_lines(plain)[: MOST_LINES - 1]
     if meaning and (embeds or mode == "vsearch"):
         lines = (*lines, meaning)

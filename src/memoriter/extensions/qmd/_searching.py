@@ -9,6 +9,7 @@ from memoriter.errors import QmdCrashed, QmdFailure, QmdNoVectors, QmdTimeout
 from memoriter.extensions.qmd._answers import lacks_collection, refuses_flag
 from memoriter.extensions.qmd._collections import cited_path, locate
 from memoriter.extensions.qmd._queries import (
+    Ranking,
     Search,
     any_word_search,
     clean,
@@ -16,20 +17,20 @@ from memoriter.extensions.qmd._queries import (
     is_several_words,
     typed_lines,
 )
-from memoriter.extensions.qmd._values import QmdAnswer, QmdHit
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from memoriter.environment import Deadline
     from memoriter.extensions.qmd._answers import Row
     from memoriter.extensions.qmd._collections import Folder
     from memoriter.extensions.qmd._home import QmdHome
-    from memoriter.extensions.qmd._mcp import Transport
     from memoriter.extensions.qmd._plan import QmdPlan
-    from memoriter.extensions.qmd._values import Ranking
+    from memoriter.extensions.qmd._program import Transport
+    from memoriter.types import SourceKind
     from memoriter.workspace import Workspace
 
 OVER_FETCH = 3
@@ -43,6 +44,44 @@ ALL_WORDS = (0.5, 1.0)
 """Lowest and highest score of a document with all words of the query."""
 SEVERAL_LISTS = (0.4, 0.9)
 ANY_WORD = (0.35, 0.6)
+
+
+@dataclass(frozen=True, slots=True)
+class QmdHit:
+    """A passage of a file that QMD found."""
+
+    path: str
+    """As cited: relative to the workspace, or `qmd/<collection>/<relative path>` for a file outside of it."""
+    file: Path
+    """Absolute."""
+    collection: str
+    relative: str
+    """The path of the file below the folder of its collection, with `/`."""
+    start_line: int
+    """1-based."""
+    end_line: int
+    """1-based, inclusive."""
+    snippet: str
+    title: str
+    score: float
+    """0..1, comparable across rankings as far as that is possible; see docs/openclaw.md."""
+    ranking: Ranking
+    source: SourceKind
+    context: str = ""
+    """The text that the owner configured in QMD for the folder of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class QmdAnswer:
+    """The hits of one search, best first, each file once."""
+
+    hits: tuple[QmdHit, ...] = ()
+    mode: str = "search"
+    """What was asked of QMD: `search`, `vsearch`, `query`, or `typed` for lines of `lex:`, `vec:` and `hyde:`."""
+    notices: tuple[Diagnostic, ...] = ()
+    """What the answer lacks, such as folders that are missing or changes that are not indexed yet."""
+    left_out: int = 0
+    """The number of results whose file is gone, outside its folder, or not memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memoriter.errors import QmdBusy, QmdFailure, QmdTimeout
+from memoriter.errors import PathRefused, QmdBusy, QmdFailure, QmdTimeout, sentence
 from memoriter.extensions.qmd._answers import parse_status, parse_update, readable
 from memoriter.extensions.qmd._collections import fingerprint, missing_roots
 from memoriter.extensions.qmd._home import merged_configuration, outdated_collections
-from memoriter.extensions.qmd._sessions import export_sessions
-from memoriter.extensions.qmd._values import QmdUpdated
-from memoriter.permissions import PRIVATE_FILE, make_private_folder
+from memoriter.permissions import PRIVATE_FILE, make_private_folder, replace_private
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from memoriter.extensions.qmd._home import QmdHome, StoredState
     from memoriter.extensions.qmd._plan import QmdPlan
     from memoriter.extensions.qmd._program import Output
+    from memoriter.types import Diagnostic
     from memoriter.workspace import Transcripts
 
 FIRST_PAUSE = 60.0
@@ -75,6 +77,18 @@ def _seconds_left(since: float | None, seconds: float, now: float) -> float:
     """Return how many of the seconds since a time are left; none if it lies in the future: the clock was set back."""
     left = 0.0 if since is None else since + seconds - now
     return left if 0 < left <= seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QmdUpdated:
+    """The result of an update."""
+
+    ran: bool
+    """False if the last update is too recent, or another process is updating."""
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    notices: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,11 +271,11 @@ class Updates:
 class Background:
     """A thread that keeps QMD's index and vectors up to date until it is stopped."""
 
-    def __init__(self, plan: QmdPlan, updates: Updates, home: QmdHome, wall: Callable[[], float]) -> None:
-        self._plan = plan
+    def __init__(self, updates: Updates) -> None:
+        self._plan = updates.plan
         self._updates = updates
-        self._home = home
-        self._wall = wall
+        self._home = updates.home
+        self._wall = updates.wall
         self._changed = Condition()
         self._requested = 0
         """The number of requests for an update; `_done` is the last one that an update covers."""
@@ -353,3 +367,70 @@ class Background:
         except Exception:
             LOG.exception("qmd %s failed.", name)
         return False
+
+
+DAY_NS = 24 * 60 * 60 * 1_000_000_000
+MOST_CHARS = 4_000_000
+"""Characters of one exported transcript; the earliest messages of a longer one are left out."""
+
+
+def session_markdown(name: str, content: str) -> str:
+    """Return the text of an exported transcript, whose messages are one per line."""
+    return f"# Session {name}\n\n{content.strip() or '(empty)'}\n"
+
+
+def export_sessions(
+    transcripts: Transcripts, folder: Path, exported: Mapping[str, int], *, retention_days: int | None, now: float
+) -> dict[str, int]:
+    """Write each new or changed transcript into a folder, and remove what is gone or too old.
+
+    Args:
+        transcripts: the transcripts of the agent.
+        folder: where the Markdown files go; files of others there are left alone.
+        exported: what was exported before, with the time of the last change in nanoseconds.
+        retention_days: days since the last change after which a transcript is no longer exported; None: for ever.
+        now: seconds since 1970.
+
+    Returns:
+        What is exported now, in the form of `exported`.
+
+    Raises:
+        QmdFailure: the folder cannot be written.
+    """
+    oldest = 0 if retention_days is None else int(now * 1e9) - retention_days * DAY_NS
+    wanted = {_file_name(source.path): source for source in transcripts.scan().sources if source.mtime_ns >= oldest}
+    current: dict[str, int] = {}
+    try:
+        make_private_folder(folder)
+        for name, source in wanted.items():
+            file = folder / name
+            if exported.get(name) == source.mtime_ns and file.is_file():
+                current[name] = source.mtime_ns
+                continue
+            if name not in exported and os.path.lexists(file):
+                continue  # a file of somebody else
+            try:
+                with transcripts.opened(source) as transcript:
+                    lines = [row.parsed.rendered for row in transcript.lines() if row.parsed.rendered]
+            except PathRefused:
+                continue
+            make_private_folder(file.parent)
+            text = session_markdown(PurePosixPath(source.path).stem, "\n".join(lines)[-MOST_CHARS:])
+            replace_private(file, text.encode("utf-8", "replace"))
+            with suppress(OSError):
+                os.utime(file, ns=(source.mtime_ns, source.mtime_ns))
+            current[name] = source.mtime_ns
+        for name in exported.keys() - current.keys():
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise QmdFailure(
+            f"Transcripts cannot be exported to {str(folder)!r}: {sentence(error.strerror or error)}",
+            remedy="Correct memory.qmd.sessions.exportDir.",
+        ) from error
+    return current
+
+
+def _file_name(path: str) -> str:
+    """Return the relative path of the exported file for the cited path of a transcript, `sessions/…`."""
+    names = PurePosixPath(path.removeprefix("sessions/")).with_suffix(".md").parts
+    return "/".join(name.lstrip(".") or "_" for name in names if name not in {"..", "/"})
