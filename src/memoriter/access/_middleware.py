@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
-from memoriter.access._browser import OPEN_PATH, SIGN_IN_PATH
-from memoriter.access._caller import CALLER, STILL_KNOWN, Caller
-from memoriter.access._error_page import prefers_html, with_error_page
-from memoriter.access._identity import AUTHENTICATOR
+from memoriter.access._callers import AUTHENTICATOR, CALLER, OPEN_PATH, SIGN_IN_PATH, STILL_KNOWN, Caller
+from memoriter.access._limits import CallerLimits
 from memoriter.access._origins import same_origin_fault
-from memoriter.access._problem import problem_json, problem_response
-from memoriter.access._rate import CallerLimits
+from memoriter.access._pages import prefers_html, problem_json, problem_response, with_error_page
 from memoriter.discovery import Limits
 from memoriter.values import dataclass
 
@@ -25,9 +22,9 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memoriter.access._identity import Authenticator
+    from memoriter.access._callers import Authenticator
+    from memoriter.access._limits import LimitReached
     from memoriter.access._origins import Origins
-    from memoriter.access._rate import LimitReached
     from memoriter.discovery import Scope as TokenScope
 
 NEEDED: Mapping[str, TokenScope] = {

@@ -11,12 +11,11 @@ from starlette.routing import Route
 from memoriter.access import LimitReached, Shares, caller_of, is_still_known, limit_reached, problem_response
 from memoriter.web._events import RETRY_MILLISECONDS
 from memoriter.web._openapi import BASE, openapi_document
+from memoriter.web._operation import require
 from memoriter.web._operations import all_operations
-from memoriter.web._problems import response_for
 from memoriter.web._requests import read_body, read_query
-from memoriter.web._runner import OperationRunner
+from memoriter.web._runner import OperationRunner, response_for
 from memoriter.web._sign_in import SignIn
-from memoriter.web._work import require
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
