@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.coding_hooks import HOOK_TOOL
 from memoriter.errors import MemoriterError, UsageError, sentence
-from memoriter.mcp_server._listed import prompts_json, resources_json
-from memoriter.mcp_server._offered import Offered, is_builtin, tool_json
+from memoriter.mcp_server._offered import Offered, is_builtin, prompts_json, resources_json, tool_json
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
