@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from memoriter.agent._events import Audience
+    from memoriter.agent._bus import Audience
     from memoriter.workspace import Standing, Workspace
 
 SMALLEST_BUDGET = 1_000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from memoriter.agent._events import Audience
+    from memoriter.agent._bus import Audience
 
 KEPT_SECONDS = 30 * 86_400
 """A session without activity for this long has ended."""
@@ -149,7 +149,7 @@ class Snapshots:
                     continue
                 value = json.loads(read_plain(file, MAX_BYTES))
                 snapshot = _parse_snapshot(value)
-                session = str(_table(value).get("session", ""))
+                session = str(table_of(value).get("session", ""))
                 audience = self._audience_of(file, session)
                 if snapshot is not None and audience is not None and (snapshot.context or snapshot.recalled):
                     at = file.stat().st_mtime
@@ -250,7 +250,7 @@ class SessionStore:
         Raises:
             WriteError: the file is not readable as JSON.
         """
-        return dict(_table(self._load()[0].get(key)))
+        return dict(table_of(self._load()[0].get(key)))
 
     def change(self, key: str, act: Callable[[Entry], Entry | None]) -> Entry:
         """Apply a function to the session's entry and store the result. A write conflict repeats the call.
@@ -268,7 +268,7 @@ class SessionStore:
 
         def attempt() -> Entry:
             entries, expected = self._load()
-            stored = _table(entries.get(key))
+            stored = table_of(entries.get(key))
             updated = act(dict(stored))
             if updated is None:
                 return stored
@@ -302,13 +302,14 @@ class SessionStore:
         return WriteError(f"{str(self._file)!r} cannot be read: {sentence(why)}", remedy="Correct it, or move it away.")
 
 
-def _table(value: object) -> Entry:
+def table_of(value: object) -> Entry:
+    """Return a JSON value as an object; empty if it is another kind."""
     return cast("Entry", value) if isinstance(value, dict) else {}
 
 
 def _is_expired(value: object, now: float) -> bool:
     """Return whether only memoriter uses an entry and its session has ended."""
-    entry = _table(value)
+    entry = table_of(value)
     updated = entry.get("updatedAt")
     ours_alone = OWN_KEY in entry and "sessionId" not in entry
     return ours_alone and isinstance(updated, (int, float)) and updated / 1000 < now - KEPT_SECONDS

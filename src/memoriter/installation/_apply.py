@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import WriteError, sentence
 from memoriter.ids import bytes_hash
-from memoriter.installation._contents import is_empty, lacks, same_but_for_layout
-from memoriter.installation._read import LONGEST, read_text
+from memoriter.installation._contents import LONGEST, is_empty, lacks, read_text, same_but_for_layout
 from memoriter.permissions import check_writable
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass

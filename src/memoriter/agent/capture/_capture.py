@@ -3,32 +3,109 @@
 The entry is a list item with a mark of its origin, so its text counts as somebody else's wherever a model reads it.
 `captures.json` has the state of each conversation: up to which moment it is recorded, and the identifiers of its
 entries. So nothing is written again when a client repeats a hook or resumes a conversation, nor after its owner has
-removed the entry.
+removed the entry. Entries are found by their marks, which are in the notes themselves.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from memoriter.agent._session_files import OWN_KEY
-from memoriter.agent.capture._entries import CAPTURE
+from memoriter.agent._session_files import OWN_KEY, table_of
 from memoriter.environment import local_time
-from memoriter.errors import MemoriterError
+from memoriter.errors import MemoriterError, PathRefused, WriteConflict
 from memoriter.ids import content_hash
 from memoriter.journal import acting
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace import visible
+from memoriter.workspace import marked_entries, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from memoriter.agent._session_files import Entry, SessionStore
     from memoriter.agent.capture._conversation import Conversation
     from memoriter.agent.flush import Flushing
+    from memoriter.backends import ForgetPlan
+    from memoriter.memory_like import MemoryLike
     from memoriter.workspace import Workspace
+
+CAPTURE = "capture"
+"""The first word of the origin of a captured entry."""
+_ORIGIN = re.compile(rf"{CAPTURE} (?P<id>[0-9a-f]{{8}}) \((?P<client>\S+) (?P<kind>summary|prompts)\), (?P<day>\S+)")
+_IN_NOTE = f"<!-- from: {CAPTURE} "
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedEntry:
+    """A record of a conversation in a note."""
+
+    id: str
+    """Eight hexadecimal digits."""
+    path: str
+    """The note, as cited."""
+    start_line: int
+    """First line, 1-based."""
+    end_line: int
+    """Last line, inclusive."""
+    day: str
+    """The day on which it was written, as `YYYY-MM-DD`."""
+    client: str
+    """The program, such as `claude-code`."""
+    kind: str
+    """`summary`: a model's summary; `prompts`: what the owner asked."""
+    text: str
+    """Its lines, as the note has them."""
+
+    @property
+    def citation(self) -> str:
+        """The lines of the note."""
+        return f"{self.path}#L{self.start_line}-L{self.end_line}"
+
+
+def find_captures(memory: MemoryLike) -> Iterator[CapturedEntry]:
+    """Yield the captured entries of all notes that can be read, in the order of the notes' paths."""
+    for source in memory.sources():
+        if source.kind != "memory":
+            continue
+        lines: list[str] = []
+        with suppress(PathRefused):
+            lines = _lines_of(memory, source.path)
+        yield from captures_in(source.path, lines)
+
+
+def captures_in(path: str, lines: Sequence[str]) -> Iterator[CapturedEntry]:
+    """Yield the captured entries among the lines of a note."""
+    if not any(_IN_NOTE in line for line in lines):
+        return
+    for entry in marked_entries(lines):
+        if match := _ORIGIN.fullmatch(entry.origin):
+            text = "\n".join(lines[entry.start_line - 1 : entry.end_line])
+            place = path, entry.start_line, entry.end_line
+            yield CapturedEntry(match["id"], *place, match["day"], match["client"], match["kind"], text)
+
+
+def plan_removal(plan_forget: Callable[[str], ForgetPlan], capture: CapturedEntry) -> ForgetPlan:
+    """Return the plan that removes a record. Raises WriteConflict if its lines have changed since it was found."""
+    plan = plan_forget(capture.citation)
+    planned = [line for removal in plan.notes for passage in removal.passages for line in passage.text.split("\n")]
+    if planned != [line.rstrip("\r") for line in capture.text.split("\n")]:
+        message = f"{capture.path!r} has changed since the record was found; nothing was removed."
+        raise WriteConflict(message, remedy="Run the command again.")
+    return plan
+
+
+def _lines_of(memory: MemoryLike, path: str) -> list[str]:
+    """Return the lines of a note, which is read in parts. Raises PathRefused."""
+    lines: list[str] = []
+    while True:
+        part = memory.read(path, start=len(lines) + 1)
+        lines += part.text.removesuffix("\n").split("\n") if part.text else []
+        if not part.truncated or not part.text:
+            return lines
+
 
 Kind = Literal["summary", "prompts"]
 MOST_IDENTIFIERS = 50
@@ -134,7 +211,7 @@ class Capturing:
         from memoriter.agent.capture._condense import Known, condense_prompts, condense_summary
 
         identifier = content_hash(f"{self.key}\n{kind}\n{raw}")[:8]
-        if identifier in self._own_fields(self.store.read(self.key)).get("ids", ()):
+        if identifier in _own_fields(self.store.read(self.key))[0]:
             return ()
         known = Known.of((*self._notes(), *context, *conversation.from_memory))
         if kind == "summary":
@@ -175,25 +252,21 @@ class Capturing:
 
     def _recorded_until(self) -> float:
         """Return the moment up to which the conversation is recorded, in seconds since 1970; 0: not at all."""
-        until = self._own_fields(self.store.read(self.key)).get("until")
-        return float(until) if isinstance(until, int | float) and not isinstance(until, bool) else 0.0
+        return _own_fields(self.store.read(self.key))[1]
 
     def _recorded(self, entry: Entry, identifier: str, until: float) -> Entry:
-        own = self._own_fields(entry)
-        kept = [each for each in own.get("ids", ()) if each != identifier][1 - MOST_IDENTIFIERS :]
-        before = own.get("until", 0.0)
+        ids, before = _own_fields(entry)
+        kept = [each for each in ids if each != identifier][1 - MOST_IDENTIFIERS :]
         return {**entry, OWN_KEY: {"ids": [*kept, identifier], "until": max(before, until)}}
 
-    @staticmethod
-    def _own_fields(entry: Entry) -> dict[str, Any]:
-        """Return memoriter's fields of an entry, if they have their types."""
-        own = entry.get(OWN_KEY)
-        fields = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
-        ids = fields.get("ids")
-        until = fields.get("until")
-        valid_ids = [each for each in cast("list[Any]", ids) if isinstance(each, str)] if isinstance(ids, list) else []
-        valid_until = until if isinstance(until, int | float) and not isinstance(until, bool) else 0.0
-        return {"ids": valid_ids, "until": valid_until}
+
+def _own_fields(entry: Entry) -> tuple[list[str], float]:
+    """Return the identifiers and the moment in an entry, as far as they have their types."""
+    fields = table_of(entry.get(OWN_KEY))
+    ids = fields.get("ids")
+    until = fields.get("until")
+    valid_ids = [each for each in cast("list[Any]", ids) if isinstance(each, str)] if isinstance(ids, list) else []
+    return valid_ids, float(until) if isinstance(until, int | float) and not isinstance(until, bool) else 0.0
 
 
 def _is_news(entry: Entry) -> bool:

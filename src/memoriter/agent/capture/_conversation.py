@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from memoriter.agent._session_files import table_of
 from memoriter.errors import PathRefused, sentence
 from memoriter.plain_file import open_plain
 from memoriter.values import dataclass
@@ -67,22 +68,16 @@ def read_conversation(transcript: str, *, client: str, cwd: str) -> Conversation
     from memoriter.workspace import parse_line, parse_object
 
     folder = cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    if not transcript:
+    ends = read_ends(transcript, TAIL_BYTES)
+    if ends is None:
         return Conversation(client, folder)
-    try:
-        first, lines = _read_lines(Path(transcript).expanduser())
-    except FileNotFoundError:
-        return Conversation(client, folder)
-    except (OSError, RuntimeError) as error:  # RuntimeError: the user after `~` does not exist
-        why = getattr(error, "strerror", None) or str(error)
-        message = f"The transcript {transcript[:200]!r} is not read: {sentence(why)}"
-        raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
+    first = parse_object(ends[0]) or {}
     prompts = list[Prompt]()
     summary = ""
     summarized_at = 0.0
     from_memory = list[str]()
     calls = set[str]()
-    for line in lines:
+    for line in ends[1]:
         fields = parse_object(line)
         if fields is None or fields.get("isSidechain") is True:
             continue
@@ -93,33 +88,48 @@ def read_conversation(transcript: str, *, client: str, cwd: str) -> Conversation
             summarized_at = parsed.time or 0.0
         elif parsed.speaker == "user" and parsed.text and parsed.time is not None:
             prompts.append(Prompt(parsed.text, parsed.time))
-    attended = _table(first.get("payload")).get("source") != "exec"
+    attended = table_of(first.get("payload")).get("source") != "exec"
     return Conversation(client, folder, tuple(prompts), summary, summarized_at, tuple(from_memory), attended)
 
 
-def _read_lines(file: Path) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the first entry of a transcript, and the complete lines of its end."""
-    from memoriter.workspace import parse_object
+def read_ends(transcript: str, most: int) -> tuple[bytes, list[bytes]] | None:
+    """Return the first line of a transcript, and the complete lines among its last bytes; None if it is missing.
 
-    with open_plain(file, owned=True) as opened:
-        first = parse_object(opened.readline(FIRST_LINE)) or {}
-        size = opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - TAIL_BYTES))
-        lines = opened.read(TAIL_BYTES).split(b"\n")
-    return first, lines if size <= TAIL_BYTES else lines[1:]
+    Args:
+        transcript: its path, from the coding agent; empty: none.
+        most: the bytes to read of its end.
+
+    Raises:
+        PathRefused: the path is not a plain file owned by this user, or it cannot be read.
+    """
+    if not transcript:
+        return None
+    try:
+        with open_plain(Path(transcript).expanduser(), owned=True) as opened:
+            first = opened.readline(FIRST_LINE)
+            size = opened.seek(0, os.SEEK_END)
+            opened.seek(max(0, size - most))
+            lines = opened.read(most).split(b"\n")
+    except FileNotFoundError:
+        return None
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user after `~` does not exist
+        why = getattr(error, "strerror", None) or str(error)
+        message = f"The transcript {transcript[:200]!r} is not read: {sentence(why)}"
+        raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
+    return first, lines if size <= most else lines[1:]
 
 
 def _summary_in(fields: dict[str, Any]) -> str:
     """Return the summary that a line of a transcript holds, without the client's words around it; else nothing."""
     if fields.get("isCompactSummary") is True:  # Claude Code
-        text = "\n".join(_strings(_table(fields.get("message")).get("content")))
+        text = "\n".join(_strings(table_of(fields.get("message")).get("content")))
         if text.startswith(_CLAUDE_OPENING):
             text = text.partition(_CLAUDE_TITLE)[2]
         for ending in _CLAUDE_ENDINGS:
             text = text.partition(ending)[0]
         return text.strip()
     if fields.get("type") == "compacted":  # Codex
-        message = _table(fields.get("payload")).get("message")
+        message = table_of(fields.get("payload")).get("message")
         text = message if isinstance(message, str) else ""
         return (text.partition("\n")[2] if text.startswith(_CODEX_OPENING) else text).strip()
     return ""
@@ -168,7 +178,3 @@ def _tables(value: object, depth: int = 0) -> Iterator[dict[str, Any]]:
     elif isinstance(value, list) and depth < _DEEPEST:
         for each in cast("list[object]", value):
             yield from _tables(each, depth + 1)
-
-
-def _table(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
