@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from memoriter.cli._options import read_environment
 from memoriter.cli._render import is_painted
 from memoriter.errors import UsageError, sentence
 from memoriter.filters import all_options
@@ -92,8 +93,6 @@ class SearchRequest:
             case "json":
                 screen.json(answer)
             case "lines":
-                from memoriter.environment import read_environment
-
                 folder = read_environment().cwd
                 shown = [_near(line, folder) for line in answer]
                 if sys.stdout.isatty():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from memoriter.api_json import error_json, reason_json
-from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, read_environment
 from memoriter.cli._render import FAILED, is_interactive
 from memoriter.cli._trust import trust_made_folder
 from memoriter.errors import ConfigError, UsageError
@@ -60,7 +60,6 @@ def init_command(layout: str | None) -> None:
     Next: memoriter config set --help.
     """
     from memoriter.config import PROJECT_FILE, in_home
-    from memoriter.environment import read_environment
     from memoriter.settings_file import TEMPLATE, write_settings
 
     options = GlobalOptions.current()
@@ -169,7 +168,7 @@ def check() -> None:
     from memoriter.store_setup import load_driver
 
     screen = GlobalOptions.current().screen
-    env = _environment()
+    env = read_environment()
     try:
         place, configuration, agent = GlobalOptions.current().settle(env)
         _check_time_zones(configuration, env)
@@ -309,7 +308,7 @@ def path() -> None:
     With --json it also prints the folders in use. Next: memoriter config show.
     """
     screen = GlobalOptions.current().screen
-    env = _environment()
+    env = read_environment()
     place, configuration, agent = GlobalOptions.current().settle(env)
     file = configuration.path or env.home / FILE
     if not screen.as_json:
@@ -369,7 +368,7 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
     from memoriter.settings_file import write_settings
 
     screen = GlobalOptions.current().screen
-    env = _environment()
+    env = read_environment()
     place, configuration, _ = GlobalOptions.current().settle(env)
     file = place.workspace / PROJECT_FILE if here else configuration.path or env.home / FILE
     workspace = place.workspace if here else None
@@ -407,12 +406,6 @@ def _description(key: str) -> str:
     from memoriter.config import reference
 
     return next((row.description for row in reference() if row.key == key), "")
-
-
-def _environment() -> Environment:
-    from memoriter.app import read_environment
-
-    return read_environment()
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:

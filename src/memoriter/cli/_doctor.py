@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._options import Command, GlobalOptions, read_environment
 from memoriter.cli._render import FAILED, pluralize
 from memoriter.codes import TRANSIENT
 from memoriter.errors import ConfigError, MemoriterError, sentence
@@ -88,8 +88,6 @@ class Finding:
 def examine(options: GlobalOptions) -> Iterator[Finding]:
     """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
     from tempfile import TemporaryDirectory
-
-    from memoriter.environment import read_environment
 
     yield _check_python()
     yield from _check_packages()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server
+from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, read_environment
 from memoriter.cli._render import describe_failure
 from memoriter.cli._trust import notice_of_untrusted
 from memoriter.coding_hooks import (
@@ -65,7 +65,7 @@ def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
     Input and output have the format of hooks of Claude Code and Codex. If something fails, the command prints one line
     on stderr and exits with 0, so that the agent can continue. Next: memoriter install claude-code.
     """
-    from memoriter.environment import own_stdout, read_environment
+    from memoriter.environment import own_stdout
 
     options = GlobalOptions.current()
     word = " ".join(event)
@@ -88,7 +88,6 @@ def _end_after(seconds: float, options: GlobalOptions) -> None:
     def end() -> None:
         with suppress(Exception):  # the next hook finds what this one had to wait for
             from memoriter.cli._background import is_allowed, start
-            from memoriter.environment import read_environment
 
             env = read_environment()
             if is_allowed(env, setting=True):
@@ -143,7 +142,6 @@ def _answer(event: str, seconds: float, *, shared: bool) -> _Answer:
     """Answer by a server of this memory if there is one, else in this process, unless the server may have acted."""
     from memoriter.config import find_workspace
     from memoriter.discovery import Call, uses_openclaw
-    from memoriter.environment import read_environment
 
     began = read_environment().monotonic()
     options = GlobalOptions.current()

@@ -47,6 +47,13 @@ SERVER_VARIABLE = "MEMORITER_SERVER"
 """The environment variable that turns delegation off."""
 
 
+def read_environment() -> Environment:
+    """Return the environment of this process. Raises ConfigError."""
+    from memoriter import environment  # no page of help needs it
+
+    return environment.read_environment()
+
+
 def option_of(argument: Argument, **more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the decorator that adds the option of an argument, with more of `click.option` for its kind."""
     kinds: dict[Kind, dict[str, Any]] = {
@@ -96,7 +103,6 @@ class GlobalOptions:
     def with_openclaw(self) -> GlobalOptions:
         """Return the options with OpenClaw's configuration. Raises ConfigError and click.UsageError."""
         from memoriter.config import openclaw_file
-        from memoriter.environment import read_environment
 
         if self.config is not None:
             raise click.UsageError("The options --openclaw and --config each name a configuration: give one of them.")
@@ -122,7 +128,6 @@ class GlobalOptions:
 
     def settle(self, env: Environment | None = None, *, by_person: bool = True) -> tuple[Place, Configuration, str]:
         """Return the selected workspace, its configuration and the agent, as `notes.settle`. Raises ConfigError."""
-        from memoriter.environment import read_environment
         from memoriter.notes import settle
 
         return settle(env or read_environment(), self.workspace, self.config, self.agent, by_person=by_person)

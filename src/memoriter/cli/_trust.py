@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._options import Command, GlobalOptions, read_environment
 from memoriter.cli._render import FAILED, is_interactive
 from memoriter.errors import ConfigError, UsageError
 
@@ -46,7 +46,7 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
     server that runs refuses the folder as soon as you remove your trust. Next: memoriter status.
     """
     from memoriter.config import TrustStore
-    from memoriter.environment import expand_home, read_environment
+    from memoriter.environment import expand_home
 
     options = GlobalOptions.current()
     env = read_environment()
@@ -124,7 +124,6 @@ def check_trust(place: Place, screen: Screen) -> None:
     It may be anybody's, and an entry in it may be published with it.
     """
     from memoriter.config import in_repository
-    from memoriter.environment import read_environment
 
     if place.trust != "untrusted" or not in_repository(place.workspace):
         return
@@ -137,7 +136,6 @@ def check_trust(place: Place, screen: Screen) -> None:
 def untrusted_notice(place: Place, screen: Screen) -> tuple[Diagnostic, ...]:
     """Ask the person at the terminal to trust the folder that a command writes to; return a notice if they do not."""
     from memoriter.config import TrustStore, untrusted_diagnostic
-    from memoriter.environment import read_environment
 
     env = read_environment()
     if place.trust != "untrusted" or TrustStore(env.home).includes(place.workspace):
@@ -174,8 +172,6 @@ def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[st
 
 def offer_trust(options: GlobalOptions) -> None:
     """Ask at a terminal whether to trust the folder of notes around the current one. Raises ConfigError."""
-    from memoriter.environment import read_environment
-
     if is_interactive(options.screen):
         env = read_environment()
         place, _, _ = options.settle(env, by_person=False)
