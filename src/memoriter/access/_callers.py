@@ -134,8 +134,7 @@ class BrowserSessions:
     def new_link(self, token: str = "") -> str:
         """Return path and query of a link that opens one session within `LINK_SECONDS`.
 
-        Args:
-            token: the hash of the token whose rights the session has; empty: those of the owner, on this machine only.
+        `token` is the hash of the token whose rights the session has; empty: those of the owner, on this machine only.
         """
         code = secrets.token_urlsafe(32)
         while len(self._links) >= MOST_LINKS:
@@ -345,10 +344,8 @@ class Run(Protocol):
     async def __call__(self, act: Callable[[Memory], Any], *, caller: Caller | None = None, quick: bool = False) -> Any:
         """Return the result of `act`.
 
-        Args:
-            act: the function to run.
-            caller: who asks; None: the server itself.
-            quick: whether it only reads or writes notes; it then never waits for a search.
+        None as the caller is the server itself. An act that is `quick` only reads or writes notes, and never waits for
+        a search.
 
         Raises:
             anyio.ClosedResourceError: the memory is being closed.

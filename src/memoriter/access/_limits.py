@@ -89,9 +89,7 @@ class CallerLimits:
     def begin(self, name: str, limits: Limits | None) -> LimitReached | None:
         """Count a request that begins, unless it is over a limit; then return which. Each `begin` needs an `end`.
 
-        Args:
-            name: the caller; one caller always has the same limits.
-            limits: its limits; None: those of the owner.
+        One caller always has the same limits; None: those of the owner.
         """
         usage = self._usage(name, limits)
         if usage.limits.at_once is not None and usage.open >= usage.limits.at_once:
@@ -124,13 +122,7 @@ class Shares:
     """Places for a number of things at once. No caller can take a place from the owner, or all of them from others."""
 
     def __init__(self, *, owner: int, each: int, others: int) -> None:
-        """Start with all places free.
-
-        Args:
-            owner: places of the owner, which nobody else can take.
-            each: places that one other caller may have.
-            others: places of all other callers together.
-        """
+        """Start with all places free: of the owner, of each other caller, and of all other callers together."""
         self._owner = anyio.CapacityLimiter(owner)
         self._others = anyio.CapacityLimiter(others)
         self._each = each

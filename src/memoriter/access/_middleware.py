@@ -93,16 +93,10 @@ class AccessMiddleware:
     ) -> None:
         """Wrap an application. Only the log of requests may be outside this middleware.
 
-        Args:
-            app: the application.
-            authenticator: identifies callers.
-            origins: the hosts and origins that requests may name.
-            served: the memory of the server; None: one that no token names.
-            limits: the limits of callers; None: the usual ones.
-            probes: paths that anybody may read by any name of a host, because a supervisor has no token and may
-                connect by address. Their answers must not tell such a caller anything but whether the server works.
-            open_requests: further methods and paths of requests that need no token, such as those of OAuth.
-            challenge: what `WWW-Authenticate` tells a client that has no token.
+        Anybody may read the `probes` by any name of a host, because a supervisor has no token and may connect by
+        address. Their answers must not tell such a caller anything but whether the server works. `open_requests` are
+        further methods and paths of requests that need no token, such as those of OAuth, and `challenge` is what
+        `WWW-Authenticate` tells a client that has none.
         """
         self._app = app
         self._authenticator = authenticator

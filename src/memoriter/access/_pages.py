@@ -78,12 +78,8 @@ def small_page(
 ) -> bytes:
     """Return a page with a title, paragraphs and a link.
 
-    Args:
-        title: its title.
-        paragraphs: sentences, in which the parts between backticks are code; empty ones are left out.
-        link: the text before the link, its address on this server, and its text; None: there is none.
-        body: HTML after the paragraphs.
-        refresh: whether the browser opens the address by itself.
+    In the paragraphs, parts between backticks are code; empty ones are left out. The link is the text before it, its
+    address on this server, and its text; if `refresh`, the browser opens it by itself. `body` is HTML.
     """
     before, address, text = map(escape, link or ("", "", ""))
     moves = f'<meta http-equiv="refresh" content="0; url={address}">\n' if refresh else ""
@@ -135,10 +131,7 @@ class FormTooLong(UsageError):
 def sign_in_page(problem: str = "", status: int = 200, *, after: str = "") -> Response:
     """Return the page that takes a token, with what was wrong with the last one, or why it is asked for.
 
-    Args:
-        problem: a sentence.
-        status: the status of the response.
-        after: the address to which signing in leads; empty: the first page.
+    `problem` is a sentence, and `after` the address to which signing in leads; empty: the first page.
     """
     body = (
         f'<form method="post" action="{SIGN_IN_PATH}">'
@@ -165,11 +158,7 @@ def form_page(
 
 
 async def read_form(request: Request, longest: int) -> dict[str, str]:
-    """Return the fields of a form that was sent; of a repeated field, the last one.
-
-    Args:
-        request: the request.
-        longest: the most bytes of the form.
+    """Return the fields of a form that was sent, with at most so many bytes; of a repeated field, the last one.
 
     Raises:
         FormTooLong: It has more bytes, or more fields than `MOST_FIELDS`.

@@ -137,13 +137,9 @@ def answer_hook(
 ) -> HookAnswer:
     """Handle an event and return the response.
 
-    Args:
-        hook_input: the event.
-        session: the conversation that the event belongs to.
-        interactive: whether a person follows the conversation. If not, the last answer is a program's result, so no
-            turn of memoriter may follow it.
-        seconds: how long a prompt waits at most; None: as in a program of one's own.
-        problems: what is wrong with the memory, whatever the event.
+    Unless the conversation is `interactive`, its last answer is a program's result, so no turn of memoriter may follow
+    it. A prompt waits for `seconds` at most; None: as in a program of one's own. `problems` are what is wrong with the
+    memory, whatever the event.
     """
     started = session.monotonic()
     answer = _answer(hook_input, session, interactive=interactive, seconds=seconds)
@@ -278,9 +274,6 @@ def context_usage(transcript: str) -> ContextUsage | None:
 
     It is also None if the conversation holds nothing since its last compaction, or if its last answer is the result of
     a program (`codex exec`).
-
-    Args:
-        transcript: path of the transcript, from the coding agent; empty: none.
 
     Raises:
         PathRefused: the path is not a plain file owned by this user, or it cannot be read.

@@ -67,11 +67,8 @@ class Snapshots:
     def __init__(self, folder: Path, wall: Callable[[], float], workspace: Path) -> None:
         """Use a folder.
 
-        Args:
-            folder: the folder of the files.
-            wall: the clock.
-            workspace: the notes that the sessions use. A session that goes on with other notes, because its agent
-                works in another folder or that folder is not trusted any more, gets nothing of the earlier ones.
+        A session that goes on with other notes than those of the workspace, because its agent works in another folder
+        or that folder is not trusted any more, gets nothing of the earlier ones.
         """
         self._folder = folder
         self._wall = wall
@@ -253,14 +250,9 @@ class SessionStore:
         return dict(table_of(self._load()[0].get(key)))
 
     def change(self, key: str, act: Callable[[Entry], Entry | None]) -> Entry:
-        """Apply a function to the session's entry and store the result. A write conflict repeats the call.
+        """Apply a function to the session's entry, store the result and return it. A write conflict repeats the call.
 
-        Args:
-            key: the session.
-            act: receives a copy of the entry; returns its replacement, or None to leave it unchanged.
-
-        Returns:
-            The entry after the change.
+        `act` receives a copy of the entry, and returns its replacement, or None to leave it unchanged.
 
         Raises:
             WriteError: nothing was written.

@@ -113,15 +113,7 @@ def _near(line: Line, folder: Path) -> Line:
 def answer_lines(
     result: SearchResult, query: str, *, marked: bool, narrowed: bool, files: Sequence[Path | None] = ()
 ) -> list[Line]:
-    """Return the lines for the hits with their citations, and for the confidence of the result.
-
-    Args:
-        result: the result of the search.
-        query: the text of the query.
-        marked: whether to highlight the query's words in the text.
-        narrowed: whether options restricted the search.
-        files: the files of the hits, to which their citations link.
-    """
+    """Return the lines for the hits with their citations, which link to `files`, and for the confidence of all."""
     terms = _marker(query)
     lines: list[Line] = []
     above: Hit | None = None
@@ -210,10 +202,7 @@ def _text_lines(hit: Hit, terms: Marker | None, *, marked: bool) -> Iterator[Lin
 def snippet_window(rows: Sequence[str], terms: Marker | None, answer: int | None = None) -> list[str | None]:
     """Return the rows of a passage to show: around the answer if it is known, else those with most words of the query.
 
-    Args:
-        rows: the lines of the passage, without blank ones.
-        terms: marks the words of the query.
-        answer: the row that answers, 0-based, if the judge has read the passage.
+    The rows have no blank ones. `answer` is the row that answers, 0-based, if the judge has read the passage.
 
     Returns:
         At most `SNIPPET_LINES` rows, with None for each part that is left out. If the rows begin inside a table, its

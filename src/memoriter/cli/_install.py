@@ -384,12 +384,8 @@ def decide_capture(
 ) -> tuple[bool, bool]:
     """Return whether a client with hooks is to record conversations, and whether the settings must be changed for it.
 
-    Args:
-        options: the global options.
-        env: the environment.
-        client: the client.
-        wanted: the answer, from the command line; None: the settings decide, or the person at the terminal.
-        dry_run: whether to ask nothing.
+    `wanted` is the answer on the command line; None: the settings decide, or the person at the terminal, who is asked
+    nothing in a dry run.
 
     Raises:
         ConfigError: an answer was given, and the settings cannot be read.

@@ -113,9 +113,7 @@ class GlobalOptions:
     def read(cls, parsed: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
         """Return the parsed options, completed by the flags in the unparsed words if parsing failed.
 
-        Args:
-            parsed: the parsed options, which take precedence.
-            words: the arguments of the program; those after `--` do not count.
+        The parsed ones take precedence, and words after `--` do not count.
         """
         flags = set(words[: words.index("--")] if "--" in words else words)
         as_json = "--json" in flags or "--format=json" in flags or ("--format", "json") in pairwise(words)
@@ -328,12 +326,8 @@ def ask_server(
 ) -> Reply | None:
     """Return the reply of a server that has done the work, or None if this process must do it.
 
-    Args:
-        options: the global options, which select the memory.
-        env: the environment of this process.
-        call: the work.
-        exact: whether the server must also be the same program with the same environment variables.
-        place: the workspace without the configuration, if the caller has found it.
+    If `exact`, the server must also be the same program with the same environment variables. `place` is the workspace
+    without the configuration, if the caller has found it.
 
     Raises:
         Unanswered: a server has begun the work, and its result is unknown.
@@ -352,9 +346,7 @@ def ask_server(
 def agent_options(options: GlobalOptions, *, here: bool) -> list[GlobalOptions]:
     """Return the options for each agent that a command serves.
 
-    Args:
-        options: the options as given; --agent or -w selects one agent.
-        here: whether a folder of notes around the current one is a selection too.
+    --agent or -w selects one agent, and if `here`, a folder of notes around the current one does, too.
     """
     if options.agent or options.workspace:
         return [options]

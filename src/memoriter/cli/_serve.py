@@ -136,9 +136,7 @@ def load_token(env: Environment, screen: Screen, file: str | None) -> Token:
 def exposure_notice(host: str, tls: str | None) -> str:
     """Return what it means to listen on an address; empty if only this machine reaches it.
 
-    Args:
-        host: the address.
-        tls: who encrypts requests: `proxy` or `none`; None: the owner has not said.
+    `tls` says who encrypts requests: `proxy` or `none`; None: the owner has not said.
 
     Raises:
         UsageError: other machines reach the address, and the owner has not said who encrypts.
@@ -298,10 +296,8 @@ def _reload_together(memories: Sequence[Memory]) -> None:
 def addresses_of(names: Sequence[str], port: int, *, encrypted: bool) -> Sequence[str]:
     """Return the URLs by which other devices reach a server.
 
-    Args:
-        names: its host names besides those of this machine, each with or without a port.
-        port: the port on which it listens.
-        encrypted: whether devices connect to a proxy, at its own port.
+    `names` are its host names besides those of this machine, each with or without a port. If `encrypted`, devices
+    connect to a proxy, at its own port.
     """
     named = [name for name in names if name not in EVERYWHERE and name not in {"[::]", "[::1]"}]
     if encrypted:

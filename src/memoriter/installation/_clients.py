@@ -155,14 +155,8 @@ def changes(
 ) -> list[FileEdit]:
     """Return the edits of a client's files.
 
-    Args:
-        client: the client's name.
-        launch: how the client starts memoriter.
-        machine: the environment that locates the files.
-        scope: `user`: all projects of this person; `project`: the current folder.
-        install: False: remove.
-        hooks: whether the client also runs memoriter at its events, if it has any.
-        capture: whether these include the events that only record conversations.
+    They are for all projects of this person, or for the current folder. If `hooks`, the client also runs memoriter at
+    its events, and if `capture`, at those that only record conversations, too.
 
     Raises:
         UsageError: the client has no configuration of that scope, or cannot connect to a running server.

@@ -205,12 +205,9 @@ END_SECONDS = 3.4
 def server_of(memory: Memory, *, connector: bool = False, shared: SharedMemory | None = None) -> Server[Any]:
     """Return an MCP server for one memory; the server closes the memory when it ends.
 
-    Args:
-        memory: the memory.
-        connector: whether clients come over HTTP. ChatGPT's connectors then get `search` and `fetch`, which they
-            expect, and a client whose token may only read gets no tools that write. The setting
-            `memory.connectorTools` lists the two for every client.
-        shared: the same memory, if it has other users too.
+    If `connector`, clients come over HTTP: ChatGPT's connectors get `search` and `fetch`, which they expect, and a
+    client whose token may only read gets no tools that write. The setting `memory.connectorTools` lists the two for
+    every client. `shared` is the same memory, if it has other users too.
 
     Raises:
         ConfigError: the memory slot names a plugin that is not installed.
@@ -275,10 +272,8 @@ class Shutdown:
     def __init__(self, begin: Callable[[], None], last: Callable[[], None]) -> None:
         """Prepare a shutdown.
 
-        Args:
-            begin: asks all running work to stop; returns at once.
-            last: cleanup that must run even if a thread hangs, such as removing an announcement. It may be called
-                twice.
+        `begin` asks all running work to stop, and returns at once. `last` is cleanup that must run even if a thread
+        hangs, such as removing an announcement; it may be called twice.
         """
         self._begin = begin
         self._last = last

@@ -108,12 +108,8 @@ class SharedMemory:
     ) -> _T:
         """Run `act` with the memory in a worker thread; the client gets progress and may cancel.
 
-        Args:
-            session: the session of the client.
-            act: the function to run.
-            caller: who asks over HTTP; None: the client over stdio.
-            exclusive: whether to run one such function at a time.
-            quick: whether `act` only reads or writes notes; it then never waits for a search.
+        No two `exclusive` functions run at a time. One that is `quick` only reads or writes notes, and never waits for
+        a search. None as the caller is the client over stdio.
         """
         cancelled = threading.Event()
         steps = ProgressScale()
@@ -153,11 +149,8 @@ class SharedMemory:
     ) -> _T:
         """Run `act` with the memory in a worker thread, without progress.
 
-        Args:
-            act: the function to run.
-            caller: who asks over HTTP; None: the client over stdio.
-            session: functions of one session run one at a time; None: `act` belongs to no session and is quick.
-            seconds: time to wait for the result; None: no limit.
+        Functions of one session run one at a time; one without a session is quick. None as the caller is the client
+        over stdio, and None as the seconds is no limit.
 
         Raises:
             Cancelled: there was no result in time, or the memory is being closed.

@@ -149,10 +149,7 @@ class Sent:
     def __init__(self, writing: BinaryIO, calls: Calls, answered: int | str | None) -> None:
         """Write to a stream.
 
-        Args:
-            writing: the stream.
-            calls: the requests that are not answered yet.
-            answered: the id of a request that was answered before; the next answer to it is left out.
+        `answered` is the id of a request that was answered before; the next answer to it is left out.
         """
         import anyio
 

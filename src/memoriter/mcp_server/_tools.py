@@ -180,11 +180,8 @@ def to_result(answer: dict[str, Any], name: str = "") -> CallToolResult:
     """Return an answer as text and as structured content.
 
     It is an error if the agent must change its call, if nothing was written, or if the memory could not be searched.
-    Clients give their model either form, and both are neutral. The fields have OpenClaw's names.
-
-    Args:
-        answer: what a tool returned.
-        name: the name of the tool; the answers of some tools have a shorter form here.
+    Clients give their model either form, and both are neutral. The fields have OpenClaw's names. The answers of some
+    tools have a shorter form here.
     """
     lean = LEAN[name](answer) if name in LEAN else answer
     text = wire_text(json.dumps(lean, ensure_ascii=False, allow_nan=False, separators=SEPARATORS))

@@ -98,11 +98,8 @@ class Workspaces:
     ) -> None:
         """Serve workspaces.
 
-        Args:
-            workspaces: the workspaces; the first one is that of requests that name none.
-            apps: the application of each.
-            authenticator: identifies callers.
-            cookie: the name of the cookie with the workspace that a person has chosen. It gives no rights.
+        The first one is that of requests that name none. The cookie has the workspace that a person has chosen; it
+        gives no rights.
         """
         self._workspaces = workspaces
         self._apps = dict(zip([each.name for each in workspaces], apps, strict=True))
@@ -194,12 +191,9 @@ def http_app(
 ) -> RequestLog:
     """Return an ASGI application that serves `/mcp`, for requests that carry a token and name this machine.
 
-    Args:
-        memory: the memory, which is closed when the application ends.
-        token: returns the owner's token.
-        tokens: further tokens, each with its scope; None: there are none.
-        hosts: further host names of this machine that requests may use, with or without a port. This check refuses
-            requests that a page of another site makes in a browser.
+    The memory is closed when the application ends. `token` returns the owner's token, and `hosts` are further host
+    names of this machine that requests may use, with or without a port. Requests that a page of another site makes in a
+    browser are refused.
     """
     app = server_of(memory, connector=True).streamable_http_app(
         streamable_http_path=PATH,

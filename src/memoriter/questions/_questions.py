@@ -1,4 +1,4 @@
-"""The owner's questions about the notes, in Markdown or JSON: read them, find their lines, add one, and compare settings."""
+"""The owner's questions about the notes, in Markdown or JSON: read, locate and add them, and compare settings by them."""
 
 from __future__ import annotations
 
@@ -169,9 +169,8 @@ def read_eval_file(file: Path) -> tuple[EvalQuestion, ...]:
 def questions_in(file: Path, read: Callable[[str], str | None]) -> tuple[EvalQuestion, ...]:
     """Return the questions of a file in Markdown or JSON, with the lines of every answer.
 
-    Args:
-        file: the file; it is JSON if its name ends in `.json`.
-        read: returns the text of a note by its path, or None if there is no such note.
+    The file is JSON if its name ends in `.json`. `read` returns the text of a note by its path, or None if there is no
+    such note.
 
     Raises:
         UsageError: if the file cannot be used, or an answer in Markdown names a place that does not exist.
@@ -202,10 +201,7 @@ class OwnQuestions:
 def questions_about(memory: Memory, file: Path | None = None, more: Path | None = None) -> OwnQuestions:
     """Return the owner's questions about a workspace.
 
-    Args:
-        memory: the workspace.
-        file: the questions in Markdown or JSON; None: `eval.md` in the folder of notes.
-        more: further questions in JSON.
+    Without a file, they are in `eval.md` in the folder of notes; `more` are further questions in JSON.
 
     Raises:
         UsageError: if a file is missing or cannot be used, or an answer names a place that does not exist.
@@ -228,15 +224,10 @@ def questions_about(memory: Memory, file: Path | None = None, more: Path | None 
 
 
 def append_question(file: Path, text: str, answers: Iterable[AnswerLines] = ()) -> bool:
-    """Add a question to the end of a Markdown file, which is created if it is missing.
+    """Add a question to the end of a Markdown file, which is created if it is missing; return whether it was added.
 
-    Args:
-        file: the file; `read_eval_file` describes its form.
-        text: the question; line breaks become spaces.
-        answers: the lines that answer it; none if the notes cannot.
-
-    Returns:
-        Whether the question was added: false if the file already has it with all of these answers.
+    It is not if the file already has it with all of these answers; no answers: the notes have none. Line breaks of the
+    question become spaces.
 
     Raises:
         UsageError: if the question is empty, a path cannot be written, or the file is JSON or has another form.
@@ -434,11 +425,8 @@ def setting_effect(
 ) -> SettingEffect:
     """Search for every question with the settings in force and with a change, and compare.
 
-    Args:
-        memory: the workspace.
-        changes: values by the key of the setting, such as `query.minScore`.
-        questions: the questions; answers that are headings have lines.
-        left_out: path of a note whose hits do not count, because it contains the questions.
+    `changes` are values by the key of the setting, such as `query.minScore`. Answers that are headings have lines. The
+    hits of the note `left_out` do not count, because it contains the questions.
     """
     gained: list[EvalQuestion] = []
     lost: list[EvalQuestion] = []

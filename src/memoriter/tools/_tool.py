@@ -24,9 +24,7 @@ DOCTOR = "Run `memoriter doctor`."
 def advice(step: str, remedy: str = DOCTOR) -> str:
     """Return the next step of an agent whose memory failed. Only the user can run programs, so the agent reports it.
 
-    Args:
-        step: what the agent does now, as a sentence.
-        remedy: what helps, as a sentence for the user.
+    Both are sentences: what the agent does now, and what helps, for the user.
     """
     return f"{step} What the user can do: {remedy}"
 
@@ -106,11 +104,8 @@ def output_schema(
 ) -> dict[str, Any]:
     """Return the JSON schema of a tool's answer, which is short because agents pay for it.
 
-    Args:
-        objects: the objects of `memoriter.answers` that it may be.
-        fields: the names of the fields that an agent should know.
-        required: those that are always there.
-        of_lists: the schemas of the items of some lists; other objects have none.
+    It has those fields of objects of `memoriter.answers` that an agent should know. The items of lists have no schema,
+    unless `of_lists` has it.
     """
     types = {row.name: row.type for name in objects for row in fields_of(name)}
     properties = {name: _brief_schema(types[name]) for name in fields.split()}

@@ -279,9 +279,7 @@ def _limit_characters(result: SearchResult, configuration: Configuration, *, cit
 def citations_on(mode: Citations, session_key: str | None = None) -> bool:
     """Return whether snippets have a footer with their source.
 
-    Args:
-        mode: `memory.citations` of the configuration.
-        session_key: such as `agent:main:slack:group:7`; None: only the owner reads the conversation.
+    A session's key is such as `agent:main:slack:group:7`; None: only the owner reads the conversation.
     """
     match mode:
         case "on":
@@ -306,10 +304,7 @@ def chat_kind(session_key: str | None) -> ChatKind:
 def clamped(hits: Sequence[Hit], budget: int, *, citations: bool) -> tuple[Hit, ...]:
     """Return the first hits whose texts together fit the budget; the text of the last one may be cut.
 
-    Args:
-        hits: best first.
-        budget: characters, including the footers; 0 and less: no limit.
-        citations: whether each text has a footer with its source; footers are never cut.
+    The budget is in characters, and includes the footers with the sources, which are never cut; 0 and less: no limit.
     """
     if budget <= 0:
         return tuple(hits)

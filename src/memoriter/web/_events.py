@@ -142,9 +142,7 @@ class Events:
     async def stream(self, still_known: Callable[[], bool], *, last_id: str = "") -> AsyncGenerator[str]:
         """Yield events as they are published, until the server ends or `still_known` returns False.
 
-        Args:
-            still_known: whether the client may still read.
-            last_id: the id of the last event that the client has received; empty: it wants new events only.
+        `last_id` is the id of the last event that the client has received; empty: it wants new events only.
         """
         subscriber = _Subscriber()
         with self._lock:
@@ -226,10 +224,7 @@ class IndexChanges:
     def __init__(self, backend: MemoryBackend, events: Events, *, at_work: Callable[[], bool] = lambda: False) -> None:
         """Start a thread that reads the present state and waits for a stream.
 
-        Args:
-            backend: the memory.
-            events: where `changed` is published.
-            at_work: whether this process indexes now in a way that ends with `indexed`, other than by a request.
+        `at_work` tells whether this process indexes now in a way that ends with `indexed`, other than by a request.
         """
         self._backend = backend
         self._events = events

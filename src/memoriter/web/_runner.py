@@ -122,12 +122,9 @@ class OperationRunner:
     ) -> _Answer:
         """Return the answer of an operation.
 
-        Args:
-            operation: what to do.
-            caller: who asks.
-            read: returns the parameters; like all work that depends on their size, it runs in the thread, where a
-                caller has a share, and not in the event loop, which answers all callers.
-            answered: makes the answer of the JSON values that the operation returns, also in the thread.
+        `read` returns the parameters, and `answered` makes the answer of the JSON values that the operation returns.
+        Like all work that depends on their size, both run in the thread, where a caller has a share, and not in the
+        event loop, which answers all callers.
 
         Raises:
             OutOfScope: the caller may not run the operation.

@@ -95,10 +95,6 @@ def read_conversation(transcript: str, *, client: str, cwd: str) -> Conversation
 def read_ends(transcript: str, most: int) -> tuple[bytes, list[bytes]] | None:
     """Return the first line of a transcript, and the complete lines among its last bytes; None if it is missing.
 
-    Args:
-        transcript: its path, from the coding agent; empty: none.
-        most: the bytes to read of its end.
-
     Raises:
         PathRefused: the path is not a plain file owned by this user, or it cannot be read.
     """
@@ -138,10 +134,7 @@ def _summary_in(fields: dict[str, Any]) -> str:
 def _texts_from_memory(fields: dict[str, Any], line: bytes, calls: set[str]) -> Iterator[str]:
     """Yield the texts in a line that come from a memory: injected blocks, and results of its tools.
 
-    Args:
-        fields: the line, parsed.
-        line: the line itself.
-        calls: identifiers of the calls of memory tools so far; those of this line are added.
+    `calls` are the identifiers of the calls of memory tools so far; those of this line are added.
     """
     if b"<memoriter-recall" in line or b"<relevant-memories" in line:
         yield from (block[2] for text in _strings(fields) for block in _INJECTED.finditer(text))

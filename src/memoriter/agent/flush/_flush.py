@@ -243,11 +243,8 @@ class Flushing:
         """Settle the requested flush; return None if none was requested or another process has settled it.
 
         The log is only read. If lines that it had at the request are gone or changed, the snapshot is kept and a
-        diagnostic names it.
-
-        Args:
-            reply: the model's answer; None: unknown.
-            last: True if no further answer can arrive. Otherwise a flush that has written nothing stays requested.
+        diagnostic names it. Unless the reply is the last that can arrive, a flush that has written nothing stays
+        requested.
 
         Raises:
             WriteError: the state could not be read or written; the snapshot is still kept.
