@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _GEMINI_CONTEXT = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 """What Gemini CLI puts before the first message of `gemini -p`: the text of the hooks at its start."""
+INPUT_REMEDY = "Let a coding agent call this command; it writes the input."
 CONTEXT_CHARS = 8_000
 """Characters of the session's context. Claude Code accepts 10,000 characters from a hook, and a flush request may
 follow the context."""
@@ -83,23 +84,16 @@ def read_hook(event: str, payload: bytes) -> HookInput:
     try:
         parsed = parse_input(payload)
     except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"The input is not JSON: {sentence(error)}",
-            remedy="Let a coding agent call this command; it writes the input.",
-        ) from error
+        raise UsageError(f"The input is not JSON: {sentence(error)}", remedy=INPUT_REMEDY) from error
     if not isinstance(parsed, dict):
-        raise UsageError(
-            "The input is not a JSON object.", remedy="Let a coding agent call this command; it writes the input."
-        )
+        raise UsageError("The input is not a JSON object.", remedy=INPUT_REMEDY)
     fields = cast("dict[str, Any]", parsed)
     reported = fields.get("hook_event_name")
     if reported is not None and (HOOKS | GEMINI_HOOKS).get(str(reported)) != event:
         raise UsageError(f"This is the hook for {event}, but {reported} happened.", remedy="Correct the agent's hooks.")
     session = _text(fields, "session_id").strip()
     if not session:
-        raise UsageError(
-            "The input has no session_id.", remedy="Let a coding agent call this command; it writes the input."
-        )
+        raise UsageError("The input has no session_id.", remedy=INPUT_REMEDY)
     reply = fields.get("last_assistant_message", fields.get("prompt_response"))
     prompt = _text(fields, "prompt")
     return HookInput(

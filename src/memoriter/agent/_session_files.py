@@ -61,7 +61,8 @@ class RecallRecord:
 class Snapshots:
     """Stores one file for each session, in a folder of the agent.
 
-    The files can be deleted; memoriter then builds the session's context again.
+    The files can be deleted; memoriter then builds the session's context again. What changes a snapshot raises
+    WriteError if it could not be written, and OSError if the folder or the file could not be read or created.
     """
 
     def __init__(self, folder: Path, wall: Callable[[], float], workspace: Path) -> None:
@@ -81,12 +82,7 @@ class Snapshots:
         return None
 
     def freeze(self, session: str, audience: Audience, context: str) -> str:
-        """Store the context and return it, or return the context that another process stored first.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Store the context and return it, or return the context that another process stored first."""
 
         def change(stored: Snapshot) -> Snapshot:
             return stored if stored.context is not None else replace(stored, context=context)
@@ -94,30 +90,15 @@ class Snapshots:
         return self._update(session, audience, change).context or ""
 
     def renew(self, session: str, audience: Audience, context: str | None) -> None:
-        """Replace the snapshot, because the conversation no longer holds what it received.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Replace the snapshot, because the conversation no longer holds what it received."""
         self._update(session, audience, lambda stored: Snapshot(context, shown=stored.shown))
 
     def add_recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
-        """Add passages that were inserted before a turn.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Add passages that were inserted before a turn."""
         self._update(session, audience, lambda stored: replace(stored, recalled=(*stored.recalled, *passages)))
 
     def add_shown(self, session: str, audience: Audience, codes: Collection[str]) -> frozenset[str]:
-        """Add codes of diagnostics that are about to be shown, and return those that were not shown before.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Add codes of diagnostics that are about to be shown, and return those that were not shown before."""
         new = frozenset[str]()
 
         def change(stored: Snapshot) -> Snapshot:
@@ -129,12 +110,7 @@ class Snapshots:
         return new
 
     def begin_turn(self, session: str, audience: Audience, prompt: str) -> None:
-        """Store the message of the turn that starts; an empty message removes it.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Store the message of the turn that starts; an empty message removes it."""
         self._update(session, audience, lambda stored: replace(stored, prompt=prompt))
 
     def records(self) -> list[RecallRecord]:

@@ -331,14 +331,11 @@ def find_editor(environ: Mapping[str, str]) -> str:
     )
 
 
-def _open_in_editor(editor: str, file: Path, line: int) -> None:
-    """Open a file at a line and wait for the editor. Raises click.ClickException if the editor fails."""
-    command, argument = _at_line(editor, str(file), line)
-    click.edit(editor=command, filename=argument)
-
-
 def open_hit(editor: str, result: SearchResult, number: int, file: Path | None, query: str) -> None:
-    """Open a hit at its line with most words of the query. Raises UsageError if there is no such hit."""
+    """Open a hit at its line with most words of the query, and wait for the editor.
+
+    Raises UsageError if there is no such hit, and click.ClickException if the editor fails.
+    """
     if not result.hits:
         raise UsageError("There is no hit to open.", remedy="Try other words.")
     if number > len(result.hits):
@@ -348,7 +345,8 @@ def open_hit(editor: str, result: SearchResult, number: int, file: Path | None, 
     hit = result.hits[number - 1]
     if file is None:
         raise UsageError(f"The file of {hit.citation} is not there any more.", remedy="Search again.")
-    _open_in_editor(editor, file, line_to_open(hit, query))
+    command, argument = _at_line(editor, str(file), line_to_open(hit, query))
+    click.edit(editor=command, filename=argument)
 
 
 def _at_line(editor: str, file: str, line: int) -> tuple[str, str]:

@@ -391,6 +391,8 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
 
 def _difference(env: Environment, key: str, value: Any, file: Path) -> str:
     """Return why another value than the one just written is in force; empty if there is no difference."""
+    from memoriter.config import reference
+
     _, configuration, _ = GlobalOptions.current().settle(env)
     found = next(((_plain(value), origin) for name, value, origin in configuration.rows() if name == key), None)
     if found is None or found[0] == value or isinstance(value, str):
@@ -398,14 +400,8 @@ def _difference(env: Environment, key: str, value: Any, file: Path) -> str:
     in_force, origin = found
     if origin.path is not None and origin.path != file:
         return f"The value in force is {_shown(in_force)}, because {origin} takes precedence."
-    return f"The value in force is {_shown(in_force)}: {_description(key)}."
-
-
-def _description(key: str) -> str:
-    """Return what a setting does, with the values that it can have."""
-    from memoriter.config import reference
-
-    return next((row.description for row in reference() if row.key == key), "")
+    description = next((row.description for row in reference() if row.key == key), "")
+    return f"The value in force is {_shown(in_force)}: {description}."
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from memoriter.errors import ConfigError
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from memoriter.cli._render import Screen
     from memoriter.config import Place
@@ -114,7 +114,7 @@ def _show(screen: Screen, answer: _Answer) -> None:
         screen.json(answer.output)
         sys.stdout.flush()
     if answer.lines:
-        screen.note(((_line(answer.lines), ""),))
+        screen.note(((f"memoriter: {' '.join(' '.join(answer.lines).split())}", ""),))
 
 
 def _failure(event: str, error: BaseException) -> _Answer:
@@ -240,7 +240,3 @@ def _working_folder(payload: bytes) -> str | None:
         return folder if isinstance(folder, str) and folder and Path(folder).is_dir() else None
     except ValueError:
         return None
-
-
-def _line(texts: Sequence[str]) -> str:
-    return f"memoriter: {' '.join(' '.join(texts).split())}"

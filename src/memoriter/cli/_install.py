@@ -126,7 +126,9 @@ def install_command(
     if not screen.as_json:
         changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
         screen.note(*_next_steps(client, env, http=http, changed=changed, hooks=hooks, shared=shared))
-        _offer_index(options, env, wanted=not dry_run and not remove)
+        if not (dry_run or remove):
+            with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
+                _offer_index(options, env)
 
 
 def _read_options(scope: Scope) -> tuple[GlobalOptions, Environment]:
@@ -234,14 +236,7 @@ def _settle_trust(env: Environment, screen: Screen, scope: Scope) -> None:
         screen.show_diagnostics([untrusted_diagnostic(place.untrusted)])
 
 
-def _offer_index(options: GlobalOptions, env: Environment, *, wanted: bool) -> None:
-    """Show how much there is to index, and offer to do it, if that is wanted."""
-    if wanted:
-        with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
-            _show_index(options, env)
-
-
-def _show_index(options: GlobalOptions, env: Environment) -> None:
+def _offer_index(options: GlobalOptions, env: Environment) -> None:
     """Show how much there is to index, and offer to do it. Raises MemoriterError."""
     from memoriter.cli._background import start
 

@@ -257,7 +257,8 @@ def _search_here(options: GlobalOptions, request: SearchRequest, number: int = 0
     with options.open_memory() as memory:
         with screen.progress(_first_line) as progress:
             result = request.search(options.show_egress_notice(memory), progress)
-        screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_provenance(result)}")
+        made_by = f"{result.mode} search, {result.provider} {result.model}, generation {result.health.generation}"
+        screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {made_by}")
         answer = request.answer(memory, result)
         file = memory.file_of(result.hits[number - 1].path) if 0 < number <= len(result.hits) else None
         request.show(screen, answer)
@@ -311,10 +312,6 @@ def _first_line(progress: Progress) -> str:
         return "Computing the vectors that are missing in the index first."
     notes = "1 new or changed file" if progress.total == 1 else f"{progress.total} new or changed files"
     return f"Indexing {notes} first."
-
-
-def _provenance(result: SearchResult) -> str:
-    return f"{result.mode} search, {result.provider} {result.model}, generation {result.health.generation}"
 
 
 MOST_OF_A_DAY = 100

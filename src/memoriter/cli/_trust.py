@@ -14,8 +14,6 @@ from memoriter.cli._render import FAILED, is_interactive
 from memoriter.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from memoriter.cli._render import Line, Screen
     from memoriter.config import Place, TrustedFolder
     from memoriter.environment import Environment
@@ -80,12 +78,8 @@ def _list(folders: tuple[TrustedFolder, ...], screen: Screen) -> None:
     if screen.as_json:
         screen.json([{"folder": each.path, "state": each.state} for each in folders])
     else:
-        screen.show(list(_listed_lines(folders)) or [(("No folder is trusted.", ""),)])
-
-
-def _listed_lines(folders: tuple[TrustedFolder, ...]) -> Iterator[Line]:
-    for each in folders:
-        yield ((each.path, ""), (STATES[each.state], "yellow"))
+        lines: list[Line] = [((each.path, ""), (STATES[each.state], "yellow")) for each in folders]
+        screen.show(lines or [(("No folder is trusted.", ""),)])
 
 
 def check_folder(folder: Path, env: Environment) -> None:

@@ -152,13 +152,12 @@ class FirstAnswers:
 
     def _listed(self, method: str) -> dict[str, Any] | None:
         """Return the result of a request for what the server offers, or None if only the SDK knows it."""
-        result = self._discovered() if method == "server/discover" else self._list(method)
+        result = self._list(method)
         return self._stamped(result, cached=True) if result is not None else None
 
-    def _discovered(self) -> dict[str, Any] | None:
-        return self._offered.discover_json([MODERN_VERSION]) if self._modern else None
-
     def _list(self, method: str) -> dict[str, Any] | None:
+        if method == "server/discover":
+            return self._offered.discover_json([MODERN_VERSION]) if self._modern else None
         if method == "tools/list":
             known = all(is_builtin(tool) for tool in self._tools) and not self._offered.connector
             return {"tools": [tool_json(tool, modern=self._modern) for tool in self._tools]} if known else None

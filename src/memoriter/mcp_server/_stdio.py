@@ -143,7 +143,22 @@ class Calls:
                 await self._none.wait()
 
 
-class Sent:
+class _Stream:
+    """What the SDK needs of a stream besides its messages."""
+
+    async def aclose(self) -> None:
+        """Leave the stream open, which belongs to somebody else."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Sent(_Stream):
     """The stream of messages to the client."""
 
     def __init__(self, writing: BinaryIO, calls: Calls, answered: int | str | None) -> None:
@@ -187,19 +202,8 @@ class Sent:
         except OSError as error:
             self.failure = error
 
-    async def aclose(self) -> None:
-        """Leave the stream open, which belongs to somebody else."""
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class Received:
+class Received(_Stream):
     """The stream of messages from the client. A line that is no message is answered with an error.
 
     At the end of the input, requests that run are answered before the stream ends, if that takes `DRAIN_SECONDS`.
@@ -233,17 +237,6 @@ class Received:
             return SessionMessage(message)
         await self._calls.wait(DRAIN_SECONDS)
         raise anyio.EndOfStream
-
-    async def aclose(self) -> None:
-        """Leave the stream open, which belongs to somebody else."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __aiter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""The owner's questions about the notes, in Markdown or JSON: read, locate and add them, and compare settings by them."""
+"""The owner's questions about the notes, in Markdown or JSON: read, locate and add them, and compare settings."""
 
 from __future__ import annotations
 

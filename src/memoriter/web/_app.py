@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -19,8 +20,6 @@ from memoriter.web._sign_in import SignIn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
-
-    from starlette.requests import Request
 
     from memoriter.access import BrowserSessions, Permit, Run
     from memoriter.web._events import Events
@@ -92,8 +91,6 @@ class _Endpoint:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, as an ASGI application."""
-        from starlette.requests import Request
-
         response = await self._answer(Request(scope, receive))
         await response(scope, receive, send)
 
