@@ -211,7 +211,8 @@ class Authenticator:
         if is_command(scope):
             return Caller("command", "admin", "command")
         if any(name.lower() == b"authorization" for name, _ in scope["headers"]):
-            return self._by_authorization(scope)
+            scheme, _, credentials = (header_of(scope, "authorization") or "").partition(" ")
+            return self._by_digest(digest_of(credentials.strip(" "))) if scheme.lower() == "bearer" else None
         value = self.cookie_of(scope)
         token = None if value is None or self.sessions is None else self.sessions.token_of(value)
         if token is None:
@@ -247,10 +248,6 @@ class Authenticator:
         except CookieError:
             return None
         return None if morsel is None else morsel.value
-
-    def _by_authorization(self, scope: Scope) -> Caller | None:
-        scheme, _, credentials = (header_of(scope, "authorization") or "").partition(" ")
-        return self._by_digest(digest_of(credentials.strip(" "))) if scheme.lower() == "bearer" else None
 
     def _by_digest(self, digest: str) -> Caller | None:
         """Return the caller whose token has a hash. Tokens are random, so only their hashes are compared."""

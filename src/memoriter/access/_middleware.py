@@ -51,10 +51,6 @@ SIGN_IN = frozenset({("GET", OPEN_PATH), ("GET", SIGN_IN_PATH), ("POST", SIGN_IN
 """What a browser without a session may request."""
 STRANGER = Caller("stranger", "metrics", limits=Limits(per_second=10.0, at_once=8, bytes_per_minute=4 << 20))
 """All browsers without a session, as far as their requests are counted."""
-NO_TOKEN = "This server requires its bearer token."  # noqa: S105 - a message
-NO_TOKEN_REMEDY = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."  # noqa: S105
-
-
 LIMIT_TEXTS = {
     "requests": "sends too many requests",
     "at_once": "has too many requests running at once",
@@ -226,8 +222,8 @@ def unauthorized(scope: Scope, challenge: str = "Bearer") -> Response:
     if prefers_html(scope):
         remedy = f"Sign in with a token on the page {SIGN_IN_PATH}, or open the link of `memoriter serve --link`."
         return problem_response(401, "session", "This page needs a session.", remedy, headers=headers)
-    message = NO_TOKEN
-    remedy = NO_TOKEN_REMEDY
+    message = "This server requires its bearer token."
+    remedy = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."
     problem = problem_json(401, "token", message, remedy)
     # Clients of earlier versions read the member `error`.
     body = {**problem, "error": {"code": "token", "message": message, "remedy": remedy}}

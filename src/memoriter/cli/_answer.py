@@ -140,11 +140,6 @@ def grep_lines(result: SearchResult, query: str, files: Sequence[Path | None], *
     return lines
 
 
-def line_to_open(hit: Hit, query: str) -> int:
-    """Return the line of a hit that has most words of the query."""
-    return best_row(hit, _marker(query))[0]
-
-
 def best_row(hit: Hit, terms: Marker | None) -> tuple[int, str]:
     """Return the line of a passage with most words of the query, with its number; without any, its first text."""
     rows = [row.strip("\r") for row in hit.text.split("\n")]
@@ -345,7 +340,7 @@ def open_hit(editor: str, result: SearchResult, number: int, file: Path | None, 
     hit = result.hits[number - 1]
     if file is None:
         raise UsageError(f"The file of {hit.citation} is not there any more.", remedy="Search again.")
-    command, argument = _at_line(editor, str(file), line_to_open(hit, query))
+    command, argument = _at_line(editor, str(file), best_row(hit, _marker(query))[0])
     click.edit(editor=command, filename=argument)
 
 

@@ -425,7 +425,7 @@ class _ServerRun:
             }
 
         commands_of: Mapping[str, CommandWork] = {
-            "search": self.search,
+            "search": lambda memory, request: search_for_other(memory, request, self.current_notices),
             "link": lambda _memory, _request: self.new_link(server),
         }
         first: AppOptions = {**options_of(0), "commands": commands_of}
@@ -447,7 +447,9 @@ class _ServerRun:
             for memory, its_events, library in zip(memories, events, libraries, strict=True):
                 start_in_background(memory)
                 library.fill_in_background(memory)
-                watch = watched.enter_context(memory.watching(self.on_event(its_events))) if self.watch else None
+                watch = (
+                    watched.enter_context(memory.watching(partial(self.on_event, its_events))) if self.watch else None
+                )
                 watching += [watch] if watch else []
                 IndexChanges(memory.backend, its_events, at_work=lambda watch=watch: watch is not None and watch.busy)
 
@@ -477,18 +479,13 @@ class _ServerRun:
             finally:
                 unregister(folder, server)
 
-    def on_event(self, events: Events) -> Callable[[WatchEvent], None]:
-        """Return what is done with an event of the watcher of a workspace."""
+    def on_event(self, events: Events, event: WatchEvent) -> None:
+        """Pass an event of the watcher of a workspace on, and print it if it is a problem or its end."""
+        from memoriter.cli._index import watch_lines
 
-        def pass_on(event: WatchEvent) -> None:
-            self.show_event(event)
-            events.watched(event)
-
-        return pass_on
-
-    def search(self, memory: Memory, request: bytes) -> bytes:
-        """Return the reply to a `memoriter search` of another process. Raises Declined."""
-        return search_for_other(memory, request, self.current_notices)
+        if event.kind in {"trouble", "missing", "recovered"}:
+            self.screen.note(*watch_lines(event))
+        events.watched(event)
 
     def new_link(self, server: Announcement) -> bytes:
         """Return the reply with a new one-time link."""
@@ -534,13 +531,6 @@ class _ServerRun:
                 if link:
                     self.screen.show([((f"Open once, within ten minutes: {link}", ""),)])
             sys.stdout.flush()
-
-    def show_event(self, event: WatchEvent) -> None:
-        """Print problems of the watcher and their recovery; other events are not shown here."""
-        from memoriter.cli._index import watch_lines
-
-        if event.kind in {"trouble", "missing", "recovered"}:
-            self.screen.note(*watch_lines(event))
 
     def announcement(self, socket_path: str) -> Announcement:
         """Return the announcement of this server."""

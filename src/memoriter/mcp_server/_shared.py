@@ -93,10 +93,6 @@ class SharedMemory:
         self._busy = 0
         self._warmed = False
 
-    def _identify(self, session: ServerSession) -> str:
-        """Return the name of a connection in the journal of changes."""
-        return self._identifiers.setdefault(session, f"mcp-{os.urandom(4).hex()}")
-
     async def run_request(
         self,
         session: ServerSession,
@@ -114,6 +110,7 @@ class SharedMemory:
         cancelled = threading.Event()
         steps = ProgressScale()
         client = session.client_params.client_info.name if session.client_params else ""
+        identifier = self._identifiers.setdefault(session, f"mcp-{os.urandom(4).hex()}")  # in the journal of changes
 
         def check() -> None:
             if cancelled.is_set() or self._stopped.is_set():
@@ -130,7 +127,7 @@ class SharedMemory:
         def work() -> _T:
             with self._tracked(self._exclusive if exclusive else None):
                 check()
-                with answering(request), acting(session=self._identify(session)):
+                with answering(request), acting(session=identifier):
                     return act(self.memory)
 
         try:

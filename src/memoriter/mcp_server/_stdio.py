@@ -60,7 +60,8 @@ class Preparation:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._timer: threading.Timer | None = None
-        self._begun = False
+        self.begun = False
+        """Whether the parts of the memory are started."""
 
     def schedule(self) -> None:
         """Begin after `IDLE_SECONDS`, unless it was scheduled before."""
@@ -71,7 +72,7 @@ class Preparation:
 
     def postpone(self) -> None:
         """Do not begin before the next `schedule`; a preparation that has begun goes on."""
-        if self._timer is not None and not self._begun:
+        if self._timer is not None and not self.begun:
             self._timer.cancel()
             self._timer = None
 
@@ -84,15 +85,10 @@ class Preparation:
     def _prepare(self) -> None:
         from importlib import import_module
 
-        self._begun = True
+        self.begun = True
         import_module("memoriter.mcp_server._server")
         self._memory.warm()
         start_in_background(self._memory)
-
-    @property
-    def begun(self) -> bool:
-        """Whether the parts of the memory are started."""
-        return self._begun
 
 
 def _serve_sdk(memory: Memory, handover: Handover, reading: BinaryIO, writing: BinaryIO, *, start: bool) -> None:

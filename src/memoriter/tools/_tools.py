@@ -331,11 +331,6 @@ SEARCH = Tool(
 )
 
 
-def without_citing(tool: Tool) -> Tool:
-    """Return the tool with a description that does not ask the agent to cite."""
-    return replace(tool, description=tool.description.replace(" (use it and cite it)", " (use it)"))
-
-
 TOOLS: tuple[Tool, ...] = (SEARCH, GET, APPEND)
 
 
@@ -346,4 +341,7 @@ def tools_for(settings: MemorySearch, *, citations: bool = True) -> tuple[Tool, 
     """
     if not settings.enabled:
         return ()
-    return TOOLS if citations else (without_citing(SEARCH), GET, APPEND)
+    if citations:
+        return TOOLS
+    uncited = SEARCH.description.replace(" (use it and cite it)", " (use it)")
+    return (replace(SEARCH, description=uncited), GET, APPEND)
