@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 from memoriter.agent._bus import Message
 from memoriter.agent._session_files import table_of
 from memoriter.agent.capture import Conversation, read_conversation
-from memoriter.agent.capture._conversation import read_ends
+from memoriter.agent.capture._capture import read_ends
 from memoriter.agent.flush import DEFAULT_WINDOW
 from memoriter.coding_hooks import GEMINI_HOOKS, HOOKS, HookEvent, parse_input
 from memoriter.errors import PathRefused, UsageError, sentence
