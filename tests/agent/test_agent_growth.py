@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.agent.flush._log_difference import log_difference, log_entries
+from memoriter.agent.flush._flush import log_difference, log_entries
 
 BEFORE = "# 2026-02-10\n\n- Standup moved to ten.\n- The ledger stays on PostgreSQL 16.\n"
 lines = st.one_of(

@@ -162,7 +162,7 @@ def test_only_the_plugin_that_the_slot_names_serves_memory(memory: Memory) -> No
 def test_a_tool_of_the_core_cannot_be_taken_over(memory: Memory) -> None:
     plugins = loaded(memory, "memory-core", extra=Extra)
     assert [*offered(plugins, memory)[:2], offered(plugins, memory)[-1]] == [*CORE_TOOLS, "extra"]
-    assert plugins.tools(memory)[0].run.__module__ == "memoriter.tools._search"
+    assert plugins.tools(memory)[0].run.__module__ == "memoriter.tools._tools"
     assert [reason.code for reason in plugins.reasons] == ["plugin_conflict"]
 
 

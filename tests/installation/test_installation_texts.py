@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memoriter.errors import ConfigError, WriteConflict
 from memoriter.installation import FileEdit, Launch, Machine, apply, changes
-from memoriter.installation._places import server_file
+from memoriter.installation._places import server_files
 from memoriter.installation._toml_text import put as put_toml
 from memoriter.installation._toml_text import remove as remove_toml
 from memoriter.installation._yaml_text import put as put_yaml
@@ -288,7 +288,7 @@ def test_every_client_is_looked_for_where_it_keeps_its_configuration(
     client: Any, platform: str, environ: dict[str, str], place: str
 ) -> None:
     home = Path("/home/somebody")
-    assert server_file(client, machine(home, platform, **environ), "user") == home / place
+    assert server_files(client, machine(home, platform, **environ), "user")[0] == home / place
 
 
 def test_on_windows_a_path_with_a_space_is_quoted_as_its_shell_wants() -> None:

@@ -14,9 +14,8 @@ from memoriter.agent._coding import CONTEXT_CHARS
 from memoriter.coding_hooks import HOOKS
 from memoriter.errors import UsageError
 from memoriter.installation import CLIENT_TITLES, HttpServer, Launch, Machine, changes
-from memoriter.mcp_server._connector import CONNECTOR
-from memoriter.mcp_server._listed import NOTES, TODAY
-from memoriter.mcp_server._prompts import FLUSH, RECALL
+from memoriter.mcp_server._offered import FLUSH, NOTES, RECALL, TODAY
+from memoriter.mcp_server._tools import CONNECTOR
 from memoriter.tools import TOOLS
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def test_a_token_in_a_file_is_known_as_one() -> None:
 
 
 def test_the_pages_name_every_tool_resource_and_prompt() -> None:
-    names = [tool.name for tool in (*TOOLS, *CONNECTOR)] + [RECALL.name, FLUSH.name]
+    names = [tool.name for tool in (*TOOLS, *CONNECTOR)] + [RECALL["name"], FLUSH["name"]]
     assert [name for name in names if f"`{name}`" not in OFFERED] == []
     assert f"{NOTES}MEMORY.md" in OFFERED
     assert TODAY in OFFERED

@@ -22,8 +22,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from mcp_endpoints import LIMIT
 from memoriter.mcp_server import server_of
 from memoriter.mcp_server._first_answers import HANDSHAKE_VERSIONS, MODERN_VERSION, FirstAnswers
-from memoriter.mcp_server._listed import PAGE
-from memoriter.mcp_server._offered import Offered
+from memoriter.mcp_server._offered import PAGE, Offered
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:

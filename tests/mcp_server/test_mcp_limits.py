@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mcp_endpoints import LIMIT, authorised, bearer
 from memoriter.access import Caller
-from memoriter.access._caller import CALLER
+from memoriter.access._callers import CALLER
 from memoriter.discovery import Limits
 from memoriter.mcp_server._sessions import IDLE_SECONDS, SessionLimits
 from memory_env import QUESTION

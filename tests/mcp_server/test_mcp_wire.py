@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.api_json import unavailable_json
-from memoriter.mcp_server._listed import note_path, note_uri, wire_text
+from memoriter.mcp_server._offered import note_path, note_uri, wire_text
 from memoriter.mcp_server._shared import TOTAL, ProgressScale
 from memoriter.mcp_server._tools import to_result
 from memoriter.sync import Progress

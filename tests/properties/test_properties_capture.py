@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoriter.agent.capture._capture import Prompt
 from memoriter.agent.capture._condense import MOST_SUMMARY, Known, condense_prompts, condense_summary
-from memoriter.agent.capture._conversation import Prompt
 from memoriter.workspace import foreign_lines, marked_entries, scan_blocks
 from memoriter.workspace.writing import Entry
 

@@ -14,9 +14,9 @@ from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injecti
 from memoriter.agent._coding import read_hook
 from memoriter.agent._guard import attributed
 from memoriter.agent.capture import captures_in
+from memoriter.agent.capture._capture import Prompt, _texts_from_memory
 from memoriter.agent.capture._condense import Known, condense_prompts, condense_summary
-from memoriter.agent.capture._conversation import Prompt, _texts_from_memory
-from memoriter.agent.flush._log_difference import log_entries
+from memoriter.agent.flush._flush import log_entries
 from memoriter.backends._copies import CopyQuery, copy_query
 from memoriter.extensions.longterm._inbox import parse_inbox
 from memoriter.extensions.longterm._note import clean_text, comments_of

@@ -12,8 +12,7 @@ import pytest
 from memoriter.config import Configuration, MemorySearch, Place, with_values
 from memoriter.errors import EmbeddingError, IndexDamaged, PathRefused
 from memoriter.tools import GET, SEARCH, TOOLS, parse_parameters, tools_for
-from memoriter.tools._notes import APPEND_ARGUMENTS, GET_ARGUMENTS
-from memoriter.tools._search import ARGUMENTS
+from memoriter.tools._tools import APPEND_ARGUMENTS, GET_ARGUMENTS, SEARCH_ARGUMENTS
 from memoriter.types import Diagnostic, Excerpt, Explanation, Health, Hit, SearchResult, Source
 
 HIT = Hit(
@@ -30,7 +29,7 @@ GO_ON = "Go on without the memory, and tell the user that it could not be search
 FOUND = SearchResult((HIT,), "match", "fake", "hashed", "hybrid", Health({"keyword": True, "vector": True}))
 
 
-DECLARED = {"memory_search": ARGUMENTS, "memory_get": GET_ARGUMENTS, "memory_append": APPEND_ARGUMENTS}
+DECLARED = {"memory_search": SEARCH_ARGUMENTS, "memory_get": GET_ARGUMENTS, "memory_append": APPEND_ARGUMENTS}
 
 
 class RecordingMemory:

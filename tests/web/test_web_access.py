@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from mcp_endpoints import bearer
 from mcp_endpoints import served as mcp_served
-from memoriter.access import AccessMiddleware, Authenticator, BrowserSessions, CallerLimits, Origins, RateLimit
+from memoriter.access import AccessMiddleware, Authenticator, BrowserSessions, CallerLimits, Origins
 from memoriter.discovery import Limits, LiveTokens, TokenFile
 from memoriter.errors import ConfigError, UsageError
 from memoriter.web import all_operations
@@ -329,12 +329,13 @@ def test_no_cookie_but_that_of_a_session_lets_anybody_in(cookie: str) -> None:
 def test_nobody_sends_more_than_the_rate_and_one_caller_never_slows_another(steps: list[float]) -> None:
     now = 0.0
     passed = 0
-    rate = RateLimit(lambda: now, per_second=2.0, burst=5.0)
+    limits = CallerLimits(lambda: now)
+    each = Limits(per_second=0.5, at_once=None)
     for step in steps:
         now += step
-        passed += rate.take("one") == 0.0
-        assert rate.take(f"another at {now} {passed}") == 0.0
-    assert passed <= 5 + 2 * now + 1
+        passed += limits.begin("one", each) is None
+        assert limits.begin(f"another at {now} {passed}", each) is None
+    assert passed <= each.burst + 0.5 * now + 1
 
 
 def test_a_caller_that_asks_too_often_is_told_to_wait() -> None:

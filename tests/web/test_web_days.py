@@ -99,7 +99,7 @@ def test_a_record_of_a_conversation_is_listed_and_removed(env: MemoryEnv, owner:
     ],
 )
 def test_a_note_belongs_to_a_day_by_the_pattern_or_by_its_name(pattern: str, path: str, day: str | None) -> None:
-    from memoriter.web._days import day_of_note
+    from memoriter.web._operations import day_of_note
 
     found = day_of_note(path, pattern)
     assert (found.isoformat() if found else None) == day

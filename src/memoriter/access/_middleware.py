@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
-from memoriter.access._browser import OPEN_PATH, SIGN_IN_PATH
-from memoriter.access._caller import CALLER, STILL_KNOWN, Caller
-from memoriter.access._error_page import prefers_html, with_error_page
-from memoriter.access._identity import AUTHENTICATOR
+from memoriter.access._callers import AUTHENTICATOR, CALLER, OPEN_PATH, SIGN_IN_PATH, STILL_KNOWN, Caller
+from memoriter.access._limits import CallerLimits
 from memoriter.access._origins import same_origin_fault
-from memoriter.access._problem import problem_json, problem_response
-from memoriter.access._rate import CallerLimits
+from memoriter.access._pages import prefers_html, problem_json, problem_response, with_error_page
 from memoriter.discovery import Limits
 from memoriter.values import dataclass
 
@@ -25,9 +22,9 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from memoriter.access._identity import Authenticator
+    from memoriter.access._callers import Authenticator
+    from memoriter.access._limits import LimitReached
     from memoriter.access._origins import Origins
-    from memoriter.access._rate import LimitReached
     from memoriter.discovery import Scope as TokenScope
 
 NEEDED: Mapping[str, TokenScope] = {
@@ -54,10 +51,6 @@ SIGN_IN = frozenset({("GET", OPEN_PATH), ("GET", SIGN_IN_PATH), ("POST", SIGN_IN
 """What a browser without a session may request."""
 STRANGER = Caller("stranger", "metrics", limits=Limits(per_second=10.0, at_once=8, bytes_per_minute=4 << 20))
 """All browsers without a session, as far as their requests are counted."""
-NO_TOKEN = "This server requires its bearer token."  # noqa: S105 - a message
-NO_TOKEN_REMEDY = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."  # noqa: S105
-
-
 LIMIT_TEXTS = {
     "requests": "sends too many requests",
     "at_once": "has too many requests running at once",
@@ -96,16 +89,10 @@ class AccessMiddleware:
     ) -> None:
         """Wrap an application. Only the log of requests may be outside this middleware.
 
-        Args:
-            app: the application.
-            authenticator: identifies callers.
-            origins: the hosts and origins that requests may name.
-            served: the memory of the server; None: one that no token names.
-            limits: the limits of callers; None: the usual ones.
-            probes: paths that anybody may read by any name of a host, because a supervisor has no token and may
-                connect by address. Their answers must not tell such a caller anything but whether the server works.
-            open_requests: further methods and paths of requests that need no token, such as those of OAuth.
-            challenge: what `WWW-Authenticate` tells a client that has no token.
+        Anybody may read the `probes` by any name of a host, because a supervisor has no token and may connect by
+        address. Their answers must not tell such a caller anything but whether the server works. `open_requests` are
+        further methods and paths of requests that need no token, such as those of OAuth, and `challenge` is what
+        `WWW-Authenticate` tells a client that has none.
         """
         self._app = app
         self._authenticator = authenticator
@@ -235,8 +222,8 @@ def unauthorized(scope: Scope, challenge: str = "Bearer") -> Response:
     if prefers_html(scope):
         remedy = f"Sign in with a token on the page {SIGN_IN_PATH}, or open the link of `memoriter serve --link`."
         return problem_response(401, "session", "This page needs a session.", remedy, headers=headers)
-    message = NO_TOKEN
-    remedy = NO_TOKEN_REMEDY
+    message = "This server requires its bearer token."
+    remedy = "Send the header `Authorization: Bearer TOKEN`; the token is what `memoriter token` prints."
     problem = problem_json(401, "token", message, remedy)
     # Clients of earlier versions read the member `error`.
     body = {**problem, "error": {"code": "token", "message": message, "remedy": remedy}}

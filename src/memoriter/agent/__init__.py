@@ -1,19 +1,23 @@
 """Events around an agent's turns, the listeners for them, and the memory of a session."""
 
-from memoriter.agent._bus import Addition, Captured, HookBus, HookResult, Listener
-from memoriter.agent._coding import HookAnswer, HookInput, answer_hook, read_hook, system_message
-from memoriter.agent._events import (
+from memoriter.agent._bus import (
+    Addition,
     AgentEnd,
     Audience,
     BeforeAgentStart,
     BeforeCompaction,
+    Captured,
     Event,
     EventName,
+    HookBus,
+    HookResult,
+    Listener,
     Message,
     SessionEnd,
     SessionStart,
     event_name,
 )
+from memoriter.agent._coding import HookAnswer, HookInput, answer_hook, read_hook, system_message
 from memoriter.agent._guard import escape_for_prompt, looks_like_injection, source_label
 from memoriter.agent._recall import (
     MarkdownRecall,

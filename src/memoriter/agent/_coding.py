@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
-from memoriter.agent._events import Message
+from memoriter.agent._bus import Message
+from memoriter.agent._session_files import table_of
 from memoriter.agent.capture import Conversation, read_conversation
+from memoriter.agent.capture._capture import read_ends
 from memoriter.agent.flush import DEFAULT_WINDOW
 from memoriter.coding_hooks import GEMINI_HOOKS, HOOKS, HookEvent, parse_input
 from memoriter.errors import PathRefused, UsageError, sentence
-from memoriter.plain_file import open_plain
 from memoriter.types import Diagnostic
 from memoriter.values import dataclass
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _GEMINI_CONTEXT = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 """What Gemini CLI puts before the first message of `gemini -p`: the text of the hooks at its start."""
+INPUT_REMEDY = "Let a coding agent call this command; it writes the input."
 CONTEXT_CHARS = 8_000
 """Characters of the session's context. Claude Code accepts 10,000 characters from a hook, and a flush request may
 follow the context."""
@@ -83,23 +84,16 @@ def read_hook(event: str, payload: bytes) -> HookInput:
     try:
         parsed = parse_input(payload)
     except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"The input is not JSON: {sentence(error)}",
-            remedy="Let a coding agent call this command; it writes the input.",
-        ) from error
+        raise UsageError(f"The input is not JSON: {sentence(error)}", remedy=INPUT_REMEDY) from error
     if not isinstance(parsed, dict):
-        raise UsageError(
-            "The input is not a JSON object.", remedy="Let a coding agent call this command; it writes the input."
-        )
+        raise UsageError("The input is not a JSON object.", remedy=INPUT_REMEDY)
     fields = cast("dict[str, Any]", parsed)
     reported = fields.get("hook_event_name")
     if reported is not None and (HOOKS | GEMINI_HOOKS).get(str(reported)) != event:
         raise UsageError(f"This is the hook for {event}, but {reported} happened.", remedy="Correct the agent's hooks.")
     session = _text(fields, "session_id").strip()
     if not session:
-        raise UsageError(
-            "The input has no session_id.", remedy="Let a coding agent call this command; it writes the input."
-        )
+        raise UsageError("The input has no session_id.", remedy=INPUT_REMEDY)
     reply = fields.get("last_assistant_message", fields.get("prompt_response"))
     prompt = _text(fields, "prompt")
     return HookInput(
@@ -137,13 +131,9 @@ def answer_hook(
 ) -> HookAnswer:
     """Handle an event and return the response.
 
-    Args:
-        hook_input: the event.
-        session: the conversation that the event belongs to.
-        interactive: whether a person follows the conversation. If not, the last answer is a program's result, so no
-            turn of memoriter may follow it.
-        seconds: how long a prompt waits at most; None: as in a program of one's own.
-        problems: what is wrong with the memory, whatever the event.
+    Unless the conversation is `interactive`, its last answer is a program's result, so no turn of memoriter may follow
+    it. A prompt waits for `seconds` at most; None: as in a program of one's own. `problems` are what is wrong with the
+    memory, whatever the event.
     """
     started = session.monotonic()
     answer = _answer(hook_input, session, interactive=interactive, seconds=seconds)
@@ -279,25 +269,16 @@ def context_usage(transcript: str) -> ContextUsage | None:
     It is also None if the conversation holds nothing since its last compaction, or if its last answer is the result of
     a program (`codex exec`).
 
-    Args:
-        transcript: path of the transcript, from the coding agent; empty: none.
-
     Raises:
         PathRefused: the path is not a plain file owned by this user, or it cannot be read.
     """
-    if not transcript:
+    ends = read_ends(transcript, TAIL_BYTES)
+    if ends is None:
         return None
-    try:
-        first, entries = _read_ends(Path(transcript).expanduser())
-    except FileNotFoundError:
+    first = next(_parse_entries([ends[0]]), dict[str, Any]())
+    if first.get("type") == "session_meta" and table_of(first.get("payload")).get("source") == "exec":
         return None
-    except (OSError, RuntimeError) as error:  # RuntimeError: the user after `~` does not exist
-        why = getattr(error, "strerror", None) or str(error)
-        message = f"The transcript {transcript[:200]!r} is not read: {sentence(why)}"
-        raise PathRefused(message, remedy="The coding agent names it: look at what is there.") from error
-    if first.get("type") == "session_meta" and _table(first.get("payload")).get("source") == "exec":
-        return None
-    for entry in entries:
+    for entry in _parse_entries(reversed(ends[1])):
         kind = entry.get("type")
         if kind == "compacted" or entry.get("subtype") == "compact_boundary":
             return None
@@ -311,17 +292,7 @@ def context_usage(transcript: str) -> ContextUsage | None:
     return None
 
 
-def _read_ends(file: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
-    """Return the first entry of a transcript, and the entries of its end, the last one first."""
-    with open_plain(file, owned=True) as opened:
-        first = next(_parse_entries(iter([opened.readline(TAIL_BYTES)])), dict[str, Any]())
-        size = opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - TAIL_BYTES))
-        lines = opened.read(TAIL_BYTES).split(b"\n")
-    return first, _parse_entries(reversed(lines if size <= TAIL_BYTES else lines[1:]))
-
-
-def _parse_entries(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+def _parse_entries(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         try:
             entry = json.loads(line)
@@ -332,23 +303,19 @@ def _parse_entries(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _claude_usage(entry: dict[str, Any]) -> ContextUsage | None:
-    usage = _table(_table(entry.get("message")).get("usage"))
+    usage = table_of(table_of(entry.get("message")).get("usage"))
     tokens = sum(_count(usage.get(name)) for name in USAGE)
     if entry.get("isSidechain") or not tokens:
         return None
-    model = str(_table(entry.get("message")).get("model"))
+    model = str(table_of(entry.get("message")).get("model"))
     is_large = "claude-" in model and not any(part in model for part in OLDER_MODELS)
     return ContextUsage(tokens, LARGE_WINDOW if is_large or tokens > DEFAULT_WINDOW else None, CLAUDE_RESERVE)
 
 
 def _codex_usage(entry: dict[str, Any]) -> ContextUsage | None:
-    info = _table(_table(entry.get("payload")).get("info"))
-    tokens = _count(_table(info.get("last_token_usage")).get("total_tokens"))
+    info = table_of(table_of(entry.get("payload")).get("info"))
+    tokens = _count(table_of(info.get("last_token_usage")).get("total_tokens"))
     return ContextUsage(tokens, _count(info.get("model_context_window")) or None) if tokens else None
-
-
-def _table(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _count(value: object) -> int:

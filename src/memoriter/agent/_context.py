@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from memoriter.agent._events import Audience
+    from memoriter.agent._bus import Audience
     from memoriter.workspace import Standing, Workspace
 
 SMALLEST_BUDGET = 1_000
@@ -54,13 +54,8 @@ def load_parts(
 ) -> tuple[tuple[ContextPart, ...], tuple[Diagnostic, ...]]:
     """Return the notes of the context, and diagnostics for the notes that could not be read.
 
-    Args:
-        workspace: the workspace that holds the notes.
-        now: the current time, in the user's time zone.
-        audience: `MEMORY.md` is included for `private` only.
-        budget: size of the context, in characters.
-        allowed: whose words are included besides those of the owner.
-        owned: whether the notes are the owner's. Notes of a project are quotations.
+    The budget is in characters. `MEMORY.md` is included for the audience `private` only, and besides the words of the
+    owner those that are `allowed`. Notes that are not `owned` are those of a project, and quotations.
     """
     parts = list[ContextPart]()
     reasons = list[Diagnostic]()
@@ -106,12 +101,8 @@ def _range_within(lines: Sequence[str], keep: Literal["beginning", "end"], most:
 def render(parts: Sequence[ContextPart], day: str, budget: int, label: str = "") -> str:
     """Return the context for the model; the same notes always give the same text, and no notes give an empty text.
 
-    Args:
-        parts: the notes, in order.
-        day: the day in words.
-        budget: maximum number of characters, 1,000 or more. A note that does not fit is cut at the end of a line, and a
-            notice replaces the missing part.
-        label: what names the folder of the notes: `source_label`.
+    The budget is the maximum number of characters, 1,000 or more. A note that does not fit is cut at the end of a line,
+    and a notice replaces the missing part. `label` names the folder of the notes.
     """
     if not parts:
         return ""

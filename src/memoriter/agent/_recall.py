@@ -18,7 +18,7 @@ from memoriter.workspace import hit_authors, injected, is_client_memory, neutral
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memoriter.agent._events import Audience
+    from memoriter.agent._bus import Audience
     from memoriter.memory_like import MemoryLike
     from memoriter.types import Health, Hit, Outcome, SearchResult
     from memoriter.workspace import Standing

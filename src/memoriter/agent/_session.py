@@ -6,9 +6,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from memoriter.agent._bus import HookResult, Listener
+from memoriter.agent._bus import (
+    AgentEnd,
+    BeforeAgentStart,
+    BeforeCompaction,
+    HookResult,
+    Listener,
+    Message,
+    SessionEnd,
+    SessionStart,
+)
 from memoriter.agent._context import SMALLEST_BUDGET, load_parts, render
-from memoriter.agent._events import AgentEnd, BeforeAgentStart, BeforeCompaction, Message, SessionEnd, SessionStart
 from memoriter.agent._guard import source_label
 from memoriter.agent._recall import MarkdownRecall, RecallAnswer, RecallPassage, joint_outcome, quote
 from memoriter.agent._session_files import SessionStore, Snapshot, Snapshots
@@ -26,8 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from memoriter.agent._bus import Captured, HookBus
-    from memoriter.agent._events import Audience
+    from memoriter.agent._bus import Audience, Captured, HookBus
     from memoriter.agent._recall import RecallSource
     from memoriter.agent._session_files import RecallRecord
     from memoriter.agent.capture import Conversation

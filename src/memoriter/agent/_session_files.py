@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from memoriter.agent._events import Audience
+    from memoriter.agent._bus import Audience
 
 KEPT_SECONDS = 30 * 86_400
 """A session without activity for this long has ended."""
@@ -61,17 +61,15 @@ class RecallRecord:
 class Snapshots:
     """Stores one file for each session, in a folder of the agent.
 
-    The files can be deleted; memoriter then builds the session's context again.
+    The files can be deleted; memoriter then builds the session's context again. What changes a snapshot raises
+    WriteError if it could not be written, and OSError if the folder or the file could not be read or created.
     """
 
     def __init__(self, folder: Path, wall: Callable[[], float], workspace: Path) -> None:
         """Use a folder.
 
-        Args:
-            folder: the folder of the files.
-            wall: the clock.
-            workspace: the notes that the sessions use. A session that goes on with other notes, because its agent
-                works in another folder or that folder is not trusted any more, gets nothing of the earlier ones.
+        A session that goes on with other notes than those of the workspace, because its agent works in another folder
+        or that folder is not trusted any more, gets nothing of the earlier ones.
         """
         self._folder = folder
         self._wall = wall
@@ -84,12 +82,7 @@ class Snapshots:
         return None
 
     def freeze(self, session: str, audience: Audience, context: str) -> str:
-        """Store the context and return it, or return the context that another process stored first.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Store the context and return it, or return the context that another process stored first."""
 
         def change(stored: Snapshot) -> Snapshot:
             return stored if stored.context is not None else replace(stored, context=context)
@@ -97,30 +90,15 @@ class Snapshots:
         return self._update(session, audience, change).context or ""
 
     def renew(self, session: str, audience: Audience, context: str | None) -> None:
-        """Replace the snapshot, because the conversation no longer holds what it received.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Replace the snapshot, because the conversation no longer holds what it received."""
         self._update(session, audience, lambda stored: Snapshot(context, shown=stored.shown))
 
     def add_recalled(self, session: str, audience: Audience, passages: tuple[str, ...]) -> None:
-        """Add passages that were inserted before a turn.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Add passages that were inserted before a turn."""
         self._update(session, audience, lambda stored: replace(stored, recalled=(*stored.recalled, *passages)))
 
     def add_shown(self, session: str, audience: Audience, codes: Collection[str]) -> frozenset[str]:
-        """Add codes of diagnostics that are about to be shown, and return those that were not shown before.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Add codes of diagnostics that are about to be shown, and return those that were not shown before."""
         new = frozenset[str]()
 
         def change(stored: Snapshot) -> Snapshot:
@@ -132,12 +110,7 @@ class Snapshots:
         return new
 
     def begin_turn(self, session: str, audience: Audience, prompt: str) -> None:
-        """Store the message of the turn that starts; an empty message removes it.
-
-        Raises:
-            WriteError: the snapshot could not be written.
-            OSError: the folder or the file could not be read or created.
-        """
+        """Store the message of the turn that starts; an empty message removes it."""
         self._update(session, audience, lambda stored: replace(stored, prompt=prompt))
 
     def records(self) -> list[RecallRecord]:
@@ -149,7 +122,7 @@ class Snapshots:
                     continue
                 value = json.loads(read_plain(file, MAX_BYTES))
                 snapshot = _parse_snapshot(value)
-                session = str(_table(value).get("session", ""))
+                session = str(table_of(value).get("session", ""))
                 audience = self._audience_of(file, session)
                 if snapshot is not None and audience is not None and (snapshot.context or snapshot.recalled):
                     at = file.stat().st_mtime
@@ -250,17 +223,12 @@ class SessionStore:
         Raises:
             WriteError: the file is not readable as JSON.
         """
-        return dict(_table(self._load()[0].get(key)))
+        return dict(table_of(self._load()[0].get(key)))
 
     def change(self, key: str, act: Callable[[Entry], Entry | None]) -> Entry:
-        """Apply a function to the session's entry and store the result. A write conflict repeats the call.
+        """Apply a function to the session's entry, store the result and return it. A write conflict repeats the call.
 
-        Args:
-            key: the session.
-            act: receives a copy of the entry; returns its replacement, or None to leave it unchanged.
-
-        Returns:
-            The entry after the change.
+        `act` receives a copy of the entry, and returns its replacement, or None to leave it unchanged.
 
         Raises:
             WriteError: nothing was written.
@@ -268,7 +236,7 @@ class SessionStore:
 
         def attempt() -> Entry:
             entries, expected = self._load()
-            stored = _table(entries.get(key))
+            stored = table_of(entries.get(key))
             updated = act(dict(stored))
             if updated is None:
                 return stored
@@ -302,13 +270,14 @@ class SessionStore:
         return WriteError(f"{str(self._file)!r} cannot be read: {sentence(why)}", remedy="Correct it, or move it away.")
 
 
-def _table(value: object) -> Entry:
+def table_of(value: object) -> Entry:
+    """Return a JSON value as an object; empty if it is another kind."""
     return cast("Entry", value) if isinstance(value, dict) else {}
 
 
 def _is_expired(value: object, now: float) -> bool:
     """Return whether only memoriter uses an entry and its session has ended."""
-    entry = _table(value)
+    entry = table_of(value)
     updated = entry.get("updatedAt")
     ours_alone = OWN_KEY in entry and "sessionId" not in entry
     return ours_alone and isinstance(updated, (int, float)) and updated / 1000 < now - KEPT_SECONDS

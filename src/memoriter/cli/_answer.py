@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from memoriter.cli._options import read_environment
 from memoriter.cli._render import is_painted
 from memoriter.errors import UsageError, sentence
 from memoriter.filters import all_options
@@ -92,8 +93,6 @@ class SearchRequest:
             case "json":
                 screen.json(answer)
             case "lines":
-                from memoriter.environment import read_environment
-
                 folder = read_environment().cwd
                 shown = [_near(line, folder) for line in answer]
                 if sys.stdout.isatty():
@@ -114,15 +113,7 @@ def _near(line: Line, folder: Path) -> Line:
 def answer_lines(
     result: SearchResult, query: str, *, marked: bool, narrowed: bool, files: Sequence[Path | None] = ()
 ) -> list[Line]:
-    """Return the lines for the hits with their citations, and for the confidence of the result.
-
-    Args:
-        result: the result of the search.
-        query: the text of the query.
-        marked: whether to highlight the query's words in the text.
-        narrowed: whether options restricted the search.
-        files: the files of the hits, to which their citations link.
-    """
+    """Return the lines for the hits with their citations, which link to `files`, and for the confidence of all."""
     terms = _marker(query)
     lines: list[Line] = []
     above: Hit | None = None
@@ -147,11 +138,6 @@ def grep_lines(result: SearchResult, query: str, files: Sequence[Path | None], *
         place: list[Span] = [(str(file or hit.path), "magenta"), (":", ""), (str(number), "green"), (":", "")]
         lines.append((*place, *_highlight(row, terms if marked else None)))
     return lines
-
-
-def line_to_open(hit: Hit, query: str) -> int:
-    """Return the line of a hit that has most words of the query."""
-    return best_row(hit, _marker(query))[0]
 
 
 def best_row(hit: Hit, terms: Marker | None) -> tuple[int, str]:
@@ -211,10 +197,7 @@ def _text_lines(hit: Hit, terms: Marker | None, *, marked: bool) -> Iterator[Lin
 def snippet_window(rows: Sequence[str], terms: Marker | None, answer: int | None = None) -> list[str | None]:
     """Return the rows of a passage to show: around the answer if it is known, else those with most words of the query.
 
-    Args:
-        rows: the lines of the passage, without blank ones.
-        terms: marks the words of the query.
-        answer: the row that answers, 0-based, if the judge has read the passage.
+    The rows have no blank ones. `answer` is the row that answers, 0-based, if the judge has read the passage.
 
     Returns:
         At most `SNIPPET_LINES` rows, with None for each part that is left out. If the rows begin inside a table, its
@@ -343,14 +326,11 @@ def find_editor(environ: Mapping[str, str]) -> str:
     )
 
 
-def _open_in_editor(editor: str, file: Path, line: int) -> None:
-    """Open a file at a line and wait for the editor. Raises click.ClickException if the editor fails."""
-    command, argument = _at_line(editor, str(file), line)
-    click.edit(editor=command, filename=argument)
-
-
 def open_hit(editor: str, result: SearchResult, number: int, file: Path | None, query: str) -> None:
-    """Open a hit at its line with most words of the query. Raises UsageError if there is no such hit."""
+    """Open a hit at its line with most words of the query, and wait for the editor.
+
+    Raises UsageError if there is no such hit, and click.ClickException if the editor fails.
+    """
     if not result.hits:
         raise UsageError("There is no hit to open.", remedy="Try other words.")
     if number > len(result.hits):
@@ -360,7 +340,8 @@ def open_hit(editor: str, result: SearchResult, number: int, file: Path | None, 
     hit = result.hits[number - 1]
     if file is None:
         raise UsageError(f"The file of {hit.citation} is not there any more.", remedy="Search again.")
-    _open_in_editor(editor, file, line_to_open(hit, query))
+    command, argument = _at_line(editor, str(file), best_row(hit, _marker(query))[0])
+    click.edit(editor=command, filename=argument)
 
 
 def _at_line(editor: str, file: str, line: int) -> tuple[str, str]:

@@ -39,9 +39,7 @@ log = logging.getLogger(__name__)
 def is_allowed(env: Environment, *, setting: bool) -> bool:
     """Return whether commands may leave a process behind: not in CI, unless the variable says so. Raises ConfigError.
 
-    Args:
-        env: the environment.
-        setting: `memorySearch.sync.background`.
+    `setting` is `memorySearch.sync.background`.
     """
     in_ci = env.environ.get("CI", "").strip().lower() not in {"", "0", "false"}
     wanted = switch(env.environ, VARIABLE)
@@ -64,13 +62,8 @@ def start(options: GlobalOptions, env: Environment, memory: Memory | None = None
     """Start a process that indexes and ends when everything is done; return whether it was started.
 
     The process has a session of its own, a low priority, and a log in memoriter's home. It ends at once if another one
-    is at work.
-
-    Args:
-        options: the global options of this command, which select the memory.
-        env: the environment.
-        memory: the memory; None if it could not be opened in time, so that the options alone select it.
-        wanted: whether a person wants it, whatever the settings say.
+    is at work. Without a memory, which could not be opened in time, the options alone select it. `wanted`: a person
+    wants the run, whatever the settings say.
     """
     workspace = options.workspace if memory is None else str(memory.place.workspace)
     # -P: a folder that an agent works in must not hold modules of this program.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from memoriter.api_json import error_json, reason_json
-from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, read_environment
 from memoriter.cli._render import FAILED, is_interactive
 from memoriter.cli._trust import trust_made_folder
 from memoriter.errors import ConfigError, UsageError
@@ -60,7 +60,6 @@ def init_command(layout: str | None) -> None:
     Next: memoriter config set --help.
     """
     from memoriter.config import PROJECT_FILE, in_home
-    from memoriter.environment import read_environment
     from memoriter.settings_file import TEMPLATE, write_settings
 
     options = GlobalOptions.current()
@@ -169,7 +168,7 @@ def check() -> None:
     from memoriter.store_setup import load_driver
 
     screen = GlobalOptions.current().screen
-    env = _environment()
+    env = read_environment()
     try:
         place, configuration, agent = GlobalOptions.current().settle(env)
         _check_time_zones(configuration, env)
@@ -309,7 +308,7 @@ def path() -> None:
     With --json it also prints the folders in use. Next: memoriter config show.
     """
     screen = GlobalOptions.current().screen
-    env = _environment()
+    env = read_environment()
     place, configuration, agent = GlobalOptions.current().settle(env)
     file = configuration.path or env.home / FILE
     if not screen.as_json:
@@ -369,7 +368,7 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
     from memoriter.settings_file import write_settings
 
     screen = GlobalOptions.current().screen
-    env = _environment()
+    env = read_environment()
     place, configuration, _ = GlobalOptions.current().settle(env)
     file = place.workspace / PROJECT_FILE if here else configuration.path or env.home / FILE
     workspace = place.workspace if here else None
@@ -392,6 +391,8 @@ def _write(names: tuple[str, ...], value: Any, *, here: bool) -> None:
 
 def _difference(env: Environment, key: str, value: Any, file: Path) -> str:
     """Return why another value than the one just written is in force; empty if there is no difference."""
+    from memoriter.config import reference
+
     _, configuration, _ = GlobalOptions.current().settle(env)
     found = next(((_plain(value), origin) for name, value, origin in configuration.rows() if name == key), None)
     if found is None or found[0] == value or isinstance(value, str):
@@ -399,20 +400,8 @@ def _difference(env: Environment, key: str, value: Any, file: Path) -> str:
     in_force, origin = found
     if origin.path is not None and origin.path != file:
         return f"The value in force is {_shown(in_force)}, because {origin} takes precedence."
-    return f"The value in force is {_shown(in_force)}: {_description(key)}."
-
-
-def _description(key: str) -> str:
-    """Return what a setting does, with the values that it can have."""
-    from memoriter.config import reference
-
-    return next((row.description for row in reference() if row.key == key), "")
-
-
-def _environment() -> Environment:
-    from memoriter.app import read_environment
-
-    return read_environment()
+    description = next((row.description for row in reference() if row.key == key), "")
+    return f"The value in force is {_shown(in_force)}: {description}."
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:

@@ -6,11 +6,11 @@ import os
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._options import Command, GlobalOptions, read_environment
 from memoriter.cli._render import FAILED, pluralize
 from memoriter.codes import TRANSIENT
 from memoriter.errors import ConfigError, MemoriterError, sentence
@@ -58,7 +58,7 @@ def doctor_command() -> None:
     findings = list(examine(options))
     broken = sum(finding.state == "broken" for finding in findings)
     if screen.as_json:
-        screen.json({"ok": not broken, "findings": [finding.to_json() for finding in findings]})
+        screen.json({"ok": not broken, "findings": [asdict(finding) for finding in findings]})
     else:
         screen.show([line for finding in findings for line in _lines(finding)])
         screen.note((((f"{broken} broken." if broken else "Nothing is broken."), "bold red" if broken else "green"),))
@@ -81,15 +81,10 @@ class Finding:
     message: str
     remedy: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def examine(options: GlobalOptions) -> Iterator[Finding]:
     """Yield every finding, prerequisites first; checks that depend on something broken are skipped."""
     from tempfile import TemporaryDirectory
-
-    from memoriter.environment import read_environment
 
     yield _check_python()
     yield from _check_packages()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server
+from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, read_environment
 from memoriter.cli._render import describe_failure
 from memoriter.cli._trust import notice_of_untrusted
 from memoriter.coding_hooks import (
@@ -29,7 +29,7 @@ from memoriter.errors import ConfigError
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from memoriter.cli._render import Screen
     from memoriter.config import Place
@@ -65,7 +65,7 @@ def hook_command(event: tuple[str, ...], *, shared: bool) -> None:
     Input and output have the format of hooks of Claude Code and Codex. If something fails, the command prints one line
     on stderr and exits with 0, so that the agent can continue. Next: memoriter install claude-code.
     """
-    from memoriter.environment import own_stdout, read_environment
+    from memoriter.environment import own_stdout
 
     options = GlobalOptions.current()
     word = " ".join(event)
@@ -88,7 +88,6 @@ def _end_after(seconds: float, options: GlobalOptions) -> None:
     def end() -> None:
         with suppress(Exception):  # the next hook finds what this one had to wait for
             from memoriter.cli._background import is_allowed, start
-            from memoriter.environment import read_environment
 
             env = read_environment()
             if is_allowed(env, setting=True):
@@ -115,7 +114,7 @@ def _show(screen: Screen, answer: _Answer) -> None:
         screen.json(answer.output)
         sys.stdout.flush()
     if answer.lines:
-        screen.note(((_line(answer.lines), ""),))
+        screen.note(((f"memoriter: {' '.join(' '.join(answer.lines).split())}", ""),))
 
 
 def _failure(event: str, error: BaseException) -> _Answer:
@@ -143,7 +142,6 @@ def _answer(event: str, seconds: float, *, shared: bool) -> _Answer:
     """Answer by a server of this memory if there is one, else in this process, unless the server may have acted."""
     from memoriter.config import find_workspace
     from memoriter.discovery import Call, uses_openclaw
-    from memoriter.environment import read_environment
 
     began = read_environment().monotonic()
     options = GlobalOptions.current()
@@ -242,7 +240,3 @@ def _working_folder(payload: bytes) -> str | None:
         return folder if isinstance(folder, str) and folder and Path(folder).is_dir() else None
     except ValueError:
         return None
-
-
-def _line(texts: Sequence[str]) -> str:
-    return f"memoriter: {' '.join(' '.join(texts).split())}"

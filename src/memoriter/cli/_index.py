@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memoriter.api_json import compact_json, error_json, estimate_json, sync_json, watch_json
-from memoriter.cli._options import Command, GlobalOptions, agent_options, missing_folder, serve_agents
+from memoriter.cli._options import Command, GlobalOptions, agent_options, missing_folder, read_environment, serve_agents
 from memoriter.cli._render import pluralize
 from memoriter.errors import ConfigError, WorkspaceNotFound
 from memoriter.types import Estimate, SyncReport
@@ -58,7 +58,6 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool, background: bool
         return
     if not dry_run:
         from memoriter.cli._config import ask_for_provider
-        from memoriter.environment import read_environment
 
         ask_for_provider(options, read_environment())
     agents = agent_options(options, here=True)
@@ -91,7 +90,6 @@ def index_command(*, force: bool, vectors: bool, dry_run: bool, background: bool
 def _index_in_background(options: GlobalOptions) -> None:
     from memoriter.cli._background import LOG, start
     from memoriter.cli._config import ask_for_provider
-    from memoriter.environment import read_environment
 
     env = read_environment()
     ask_for_provider(options, env)

@@ -1,4 +1,4 @@
-"""`memoriter install`."""
+"""`memoriter install`, with whether conversations are recorded (`--capture`), and the settings for that."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ import sys
 from contextlib import suppress
 from dataclasses import replace as with_values
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._install_capture import decide_capture, write_capture
-from memoriter.cli._installed import (
-    OpenedWorkspace,
-    owners_values,
-    program_version,
-    record,
-    workspace_of,
-)
-from memoriter.cli._mcp import HOST, PORT, load_token
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._installed import OpenedWorkspace, owners_values, program_version, record, workspace_of
+from memoriter.cli._options import Command, GlobalOptions, read_environment
 from memoriter.cli._render import is_interactive, pluralize
+from memoriter.cli._serve import HOST, PORT, load_token
 from memoriter.cli._trust import ask_to_trust, check_folder
-from memoriter.errors import MemoriterError, UsageError
+from memoriter.errors import ConfigError, MemoriterError, UsageError
 from memoriter.installation import CLIENT_TITLES, PROJECT_VARIABLES, shown
 
 if TYPE_CHECKING:
@@ -133,7 +126,9 @@ def install_command(
     if not screen.as_json:
         changed = not dry_run and any(outcome.kind != "unchanged" for outcome in outcomes)
         screen.note(*_next_steps(client, env, http=http, changed=changed, hooks=hooks, shared=shared))
-        _offer_index(options, env, wanted=not dry_run and not remove)
+        if not (dry_run or remove):
+            with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
+                _offer_index(options, env)
 
 
 def _read_options(scope: Scope) -> tuple[GlobalOptions, Environment]:
@@ -142,8 +137,6 @@ def _read_options(scope: Scope) -> tuple[GlobalOptions, Environment]:
     The options name the configuration of `MEMORITER_CONFIG`, too, because clients may not pass on the variable. Files
     of a project are shared, so they do not name a file of this machine.
     """
-    from memoriter.app import read_environment
-
     options = GlobalOptions.current()
     env = read_environment()
     variable = env.environ.get("MEMORITER_CONFIG", "").strip()
@@ -243,14 +236,7 @@ def _settle_trust(env: Environment, screen: Screen, scope: Scope) -> None:
         screen.show_diagnostics([untrusted_diagnostic(place.untrusted)])
 
 
-def _offer_index(options: GlobalOptions, env: Environment, *, wanted: bool) -> None:
-    """Show how much there is to index, and offer to do it, if that is wanted."""
-    if wanted:
-        with suppress(MemoriterError):  # the client is configured; the command itself shows what is wrong
-            _show_index(options, env)
-
-
-def _show_index(options: GlobalOptions, env: Environment) -> None:
+def _offer_index(options: GlobalOptions, env: Environment) -> None:
     """Show how much there is to index, and offer to do it. Raises MemoriterError."""
     from memoriter.cli._background import start
 
@@ -374,3 +360,86 @@ def _lines(outcome: Outcome, user_home: Path, *, dry_run: bool) -> Iterator[Line
         yield ((f"{file} was {outcome.kind}.", ""), (backup, "dim"))
     if outcome.holds_token and not dry_run:
         yield (("It contains the token of the server, so only you can read it. Do not share it.", "yellow"),)
+
+
+CAPTURE_NOTICE = (
+    (
+        "Conversations can be recorded in the day's note: the summary when {client} compacts one, and what you asked "
+        "in one that ends. `memoriter capture list` shows the records, and `memoriter capture undo ID` removes "
+        "one."
+    ),
+    "Searches then also find passages of past conversations. With an embedding service, it receives their text.",
+)
+CAPTURE_QUESTION = "Record conversations, and search past ones?"
+SEARCH = ("agents", "defaults", "memorySearch")
+
+
+def decide_capture(
+    options: GlobalOptions, env: Environment, client: ClientName, wanted: bool | None, *, dry_run: bool
+) -> tuple[bool, bool]:
+    """Return whether a client with hooks is to record conversations, and whether the settings must be changed for it.
+
+    `wanted` is the answer on the command line; None: the settings decide, or the person at the terminal, who is asked
+    nothing in a dry run.
+
+    Raises:
+        ConfigError: an answer was given, and the settings cannot be read.
+        UsageError: an answer was given, and the settings are those of OpenClaw.
+    """
+    screen = options.screen
+    try:
+        _, configuration, _ = options.settle(env, by_person=False)
+    except ConfigError:
+        if wanted is None:
+            return False, False  # the hooks report what is wrong
+        raise
+    current = configuration.settings.memory.capture
+    if configuration.state and wanted:
+        message = "The settings in use are those of OpenClaw, which knows no memory.capture."
+        raise UsageError(message, remedy="Leave out --capture, or use a configuration of memoriter's own.")
+    if wanted is None and not (current or dry_run or configuration.state) and is_interactive(screen):
+        screen.note(*(((line.format(client=CLIENT_TITLES[client]), ""),) for line in CAPTURE_NOTICE))
+        wanted = click.confirm(CAPTURE_QUESTION, default=False, err=True)
+    if wanted is None:
+        return current, False
+    return wanted, wanted or current
+
+
+def write_capture(options: GlobalOptions, env: Environment, client: ClientName, scope: Scope, *, wanted: bool) -> None:
+    """Write into the settings whether conversations are recorded; if so, searches find the client's transcripts, too.
+
+    Raises:
+        ConfigError: the settings cannot be read.
+        WriteError: the settings cannot be written.
+    """
+    from memoriter.settings_file import write_settings
+
+    screen = options.screen
+    _, configuration, _ = options.settle(env, by_person=False)
+    search = configuration.settings.agents.defaults.memory_search
+    values: dict[tuple[str, ...], Any] = {("memory", "capture"): wanted}
+    if wanted:
+        keyword = client if scope == "project" else f"{client}:all"
+        values |= {
+            (*SEARCH, "sources"): list(dict.fromkeys(("memory", *search.sources, "sessions"))),
+            (*SEARCH, "experimental", "sessionMemory"): True,
+            (*SEARCH, "sessionPaths"): _with_transcripts(search.session_paths, client, keyword),
+        }
+    file = configuration.path or env.home / "memoriter.json5"
+    if not write_settings(file, values):
+        return
+    if wanted:
+        message = f"Conversations are recorded in the day's note, and searches find past ones: {file} was changed."
+        screen.note(((message, ""),))
+        return
+    screen.note(((f"Conversations are not recorded any more: {file} was changed.", ""),))
+    if "sessions" in search.sources:
+        remedy = "`memoriter config unset memorySearch.sources` ends that."
+        screen.note(((f"Searches still find passages of past conversations. {remedy}", ""),))
+
+
+def _with_transcripts(paths: Sequence[str], client: ClientName, keyword: str) -> list[str]:
+    """Return the paths of transcripts with those of a client; the transcripts of all folders include the others."""
+    if f"{client}:all" in paths:
+        return list(paths)
+    return [*(path for path in paths if path != client), keyword]

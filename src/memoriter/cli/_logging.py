@@ -49,12 +49,9 @@ def is_request_or_problem(record: logging.LogRecord) -> bool:
 
 
 def use_format(style: str, verbosity: int, text: logging.Formatter) -> None:
-    """Log requests, and with more verbosity more, to stderr.
+    """Log requests and problems to stderr; with a verbosity of 1 all operations, and with 2 each step.
 
-    Args:
-        style: `json` or `text`.
-        verbosity: 0: requests and problems; 1: all operations; 2: each step.
-        text: the format of `text`.
+    The style is `json`, or `text`, of which `text` is the format.
     """
     own = logging.getLogger(OWN)
     root = logging.getLogger()

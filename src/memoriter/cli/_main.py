@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
 SECTIONS = {
-    "Find": {"search": "_search", "day": "_days", "recent": "_days", "get": "_notes", "why-not": "_why_not"},
+    "Find": {"search": "_search", "day": "_search", "recent": "_search", "get": "_notes", "why-not": "_why_not"},
     "Keep": {
         "remember": "_notes",
         "index": "_index",
@@ -38,7 +38,7 @@ SECTIONS = {
         "rollback": "_history",
     },
     "For agents": {
-        "mcp": "_mcp",
+        "mcp": "_serve",
         "serve": "_serve",
         "token": "_token",
         "install": "_install",

@@ -47,6 +47,13 @@ SERVER_VARIABLE = "MEMORITER_SERVER"
 """The environment variable that turns delegation off."""
 
 
+def read_environment() -> Environment:
+    """Return the environment of this process. Raises ConfigError."""
+    from memoriter import environment  # no page of help needs it
+
+    return environment.read_environment()
+
+
 def option_of(argument: Argument, **more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the decorator that adds the option of an argument, with more of `click.option` for its kind."""
     kinds: dict[Kind, dict[str, Any]] = {
@@ -96,7 +103,6 @@ class GlobalOptions:
     def with_openclaw(self) -> GlobalOptions:
         """Return the options with OpenClaw's configuration. Raises ConfigError and click.UsageError."""
         from memoriter.config import openclaw_file
-        from memoriter.environment import read_environment
 
         if self.config is not None:
             raise click.UsageError("The options --openclaw and --config each name a configuration: give one of them.")
@@ -107,9 +113,7 @@ class GlobalOptions:
     def read(cls, parsed: Mapping[str, Any], words: Sequence[str]) -> GlobalOptions:
         """Return the parsed options, completed by the flags in the unparsed words if parsing failed.
 
-        Args:
-            parsed: the parsed options, which take precedence.
-            words: the arguments of the program; those after `--` do not count.
+        The parsed ones take precedence, and words after `--` do not count.
         """
         flags = set(words[: words.index("--")] if "--" in words else words)
         as_json = "--json" in flags or "--format=json" in flags or ("--format", "json") in pairwise(words)
@@ -122,7 +126,6 @@ class GlobalOptions:
 
     def settle(self, env: Environment | None = None, *, by_person: bool = True) -> tuple[Place, Configuration, str]:
         """Return the selected workspace, its configuration and the agent, as `notes.settle`. Raises ConfigError."""
-        from memoriter.environment import read_environment
         from memoriter.notes import settle
 
         return settle(env or read_environment(), self.workspace, self.config, self.agent, by_person=by_person)
@@ -323,12 +326,8 @@ def ask_server(
 ) -> Reply | None:
     """Return the reply of a server that has done the work, or None if this process must do it.
 
-    Args:
-        options: the global options, which select the memory.
-        env: the environment of this process.
-        call: the work.
-        exact: whether the server must also be the same program with the same environment variables.
-        place: the workspace without the configuration, if the caller has found it.
+    If `exact`, the server must also be the same program with the same environment variables. `place` is the workspace
+    without the configuration, if the caller has found it.
 
     Raises:
         Unanswered: a server has begun the work, and its result is unknown.
@@ -347,9 +346,7 @@ def ask_server(
 def agent_options(options: GlobalOptions, *, here: bool) -> list[GlobalOptions]:
     """Return the options for each agent that a command serves.
 
-    Args:
-        options: the options as given; --agent or -w selects one agent.
-        here: whether a folder of notes around the current one is a selection too.
+    --agent or -w selects one agent, and if `here`, a folder of notes around the current one does, too.
     """
     if options.agent or options.workspace:
         return [options]

@@ -1,4 +1,4 @@
-"""`memoriter search`."""
+"""The commands that search: `memoriter search`, and `day` and `recent`, which ask for nothing but days."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memoriter.cli._answer import SearchRequest, find_editor, open_hit
-from memoriter.cli._options import STANDING, Command, GlobalOptions, ask_server, egress_line, option_of, parsed_options
+from memoriter.cli._options import (
+    STANDING,
+    Command,
+    GlobalOptions,
+    ask_server,
+    egress_line,
+    option_of,
+    parsed_options,
+    read_environment,
+)
 from memoriter.cli._render import diagnostic_lines
 from memoriter.filters import ANY, day_range, parse_days
 from memoriter.types import DAY_FORMS, search_arguments
@@ -22,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.cli._render import Line
-    from memoriter.environment import Environment
     from memoriter.memory import Memory
     from memoriter.sync import Progress
     from memoriter.times import Days
@@ -54,15 +62,9 @@ def read_days(context: click.Context, parameter: click.Parameter, value: str | N
     return days
 
 
-def _environment() -> Environment:
-    from memoriter.environment import read_environment
-
-    return read_environment()
-
-
 def local_day() -> date:
     """Return the current day in the local time zone."""
-    return datetime.fromtimestamp(_environment().wall(), tz=UTC).astimezone().date()
+    return datetime.fromtimestamp(read_environment().wall(), tz=UTC).astimezone().date()
 
 
 def search_options(names: Iterable[str], **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -231,7 +233,7 @@ def _show_answer_of_server(options: GlobalOptions, request: SearchRequest) -> bo
         return False
     call = Call(PATH, json.dumps(asdict(request), default=str).encode("ascii"), ANSWER_SECONDS)
     try:
-        reply = ask_server(options, _environment(), call, exact=True)
+        reply = ask_server(options, read_environment(), call, exact=True)
         if reply is None:
             return False
         received = json.loads(reply.body)
@@ -255,7 +257,8 @@ def _search_here(options: GlobalOptions, request: SearchRequest, number: int = 0
     with options.open_memory() as memory:
         with screen.progress(_first_line) as progress:
             result = request.search(options.show_egress_notice(memory), progress)
-        screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {_provenance(result)}")
+        made_by = f"{result.mode} search, {result.provider} {result.model}, generation {result.health.generation}"
+        screen.detail(f"{memory.place.workspace} ({memory.place.reason}); {made_by}")
         answer = request.answer(memory, result)
         file = memory.file_of(result.hits[number - 1].path) if 0 < number <= len(result.hits) else None
         request.show(screen, answer)
@@ -274,7 +277,6 @@ def _go_on_in_background(options: GlobalOptions, memory: Memory, result: SearchR
     if not unfinished or memory.backend.problems:
         return reasons
     from memoriter.cli._background import start_if_allowed
-    from memoriter.environment import read_environment
 
     if not start_if_allowed(options, read_environment(), memory):
         return reasons
@@ -283,7 +285,7 @@ def _go_on_in_background(options: GlobalOptions, memory: Memory, result: SearchR
 
 def _open_hit(options: GlobalOptions, request: SearchRequest, number: int) -> None:
     """Search, print the answer and open one of the hits. Raises UsageError if there is no such hit or no editor."""
-    editor = find_editor(_environment().environ)
+    editor = find_editor(read_environment().environ)
     result, file = _search_here(options, request, number)
     open_hit(editor, result, number, file, request.query_of(result))
 
@@ -312,5 +314,68 @@ def _first_line(progress: Progress) -> str:
     return f"Indexing {notes} first."
 
 
-def _provenance(result: SearchResult) -> str:
-    return f"{result.mode} search, {result.provider} {result.model}, generation {result.health.generation}"
+MOST_OF_A_DAY = 100
+MOST_RECENT = 10
+CHANGED = click.option(
+    "--changed", is_flag=True, default=None, help="Also notes without a day, by the last change of their files."
+)
+
+
+def _most(number: int) -> Any:
+    return click.option(
+        "-n",
+        "--max-results",
+        type=click.IntRange(1, 1000),
+        default=number,
+        show_default=True,
+        metavar="N",
+        help="At most N passages.",
+    )
+
+
+@click.command(cls=Command, name="day")
+@click.argument("day", nargs=-1, metavar="[DAY]")
+@_most(MOST_OF_A_DAY)
+@CHANGED
+def day_command(day: tuple[str, ...], max_results: int, *, changed: bool | None) -> None:
+    """Show what is dated a day, a week, a month or a year.
+
+        memoriter day
+        memoriter day yesterday
+        memoriter day last week -n 20
+        memoriter day 2026-02-10 --json
+
+    Without DAY, it is today. The newest day comes first, and each day in the order of its notes. If there is no place
+    for all passages, those at the beginning of each note come in. The day of a note is the one in its front matter, or
+    else in its path. Next: memoriter get PATH.
+    """
+    text = " ".join(day) or "today"
+    days = parse_days(text, local_day())
+    if days is None or text.lower() == ANY:
+        raise click.BadParameter(f"{text!r} is not a day. Write {DAY_FORMS}.", param_hint="'DAY'")
+    _list_newest(max_results, on=days, changed=changed)
+
+
+@click.command(cls=Command, name="recent")
+@_most(MOST_RECENT)
+@CHANGED
+def recent_command(max_results: int, *, changed: bool | None) -> None:
+    """Show the newest notes, by their days.
+
+        memoriter recent
+        memoriter recent -n 30
+        memoriter recent --changed
+
+    Each note comes in with its beginning, and with more of it if there are fewer than N notes. The day of a note is the
+    one in its front matter, or else in its path, up to today. Next: memoriter day DAY.
+    """
+    from memoriter.times import Days
+
+    _list_newest(max_results, until=Days(last=local_day()), changed=changed)
+
+
+def _list_newest(max_results: int, *, on: Days | None = None, until: Days | None = None, changed: bool | None) -> None:
+    """Print the newest passages of some days, or until one."""
+    options = GlobalOptions.current()
+    values = search_values(on=on, until=until, sources=("memory",), changed=changed, max_results=max_results)
+    answer_request(options, SearchRequest.of(options, "", values, "json" if options.json else "text"))

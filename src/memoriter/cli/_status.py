@@ -16,6 +16,7 @@ from memoriter.cli._options import (
     GlobalOptions,
     agent_options,
     missing_folder,
+    read_environment,
     serve_agents,
 )
 from memoriter.cli._render import FAILED, WORK, pluralize
@@ -210,7 +211,6 @@ def cost_command(*, days: int) -> None:
     listed. The setting memorySearch.remote.budget is the daily limit. Next: memoriter index --dry-run.
     """
     from memoriter.embedding_setup import ledger_of
-    from memoriter.environment import read_environment
 
     options = GlobalOptions.current()
     screen = options.screen

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memoriter.cli._options import Command, CommandGroup, GlobalOptions, agent_options, missing_folder, serve_agents
+from memoriter.cli._options import (
+    Command,
+    CommandGroup,
+    GlobalOptions,
+    agent_options,
+    missing_folder,
+    read_environment,
+    serve_agents,
+)
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.entry_points import STORES, entry_points
 from memoriter.errors import ConfigError, UsageError, WorkspaceNotFound
@@ -129,7 +137,6 @@ def _switch(options: GlobalOptions, driver: str) -> Path:
     """Write the setting into the user's file, and return the file. Raises ConfigError if another value is in force."""
     from memoriter.cli._config import FILE
     from memoriter.config import reference, setting_names
-    from memoriter.environment import read_environment
     from memoriter.settings_file import write_settings
 
     env = read_environment()
@@ -243,7 +250,6 @@ def drop(*, name: str, yes: bool) -> None:
 
 def _driver() -> StoreDriver:
     """Return the driver of the store that the settings name."""
-    from memoriter.environment import read_environment
     from memoriter.notes import place_of_index
     from memoriter.store_setup import StorePlace, load_driver
 

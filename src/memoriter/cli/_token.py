@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memoriter.api_json import iso_time
-from memoriter.cli._options import Command, CommandGroup, GlobalOptions
+from memoriter.cli._options import Command, CommandGroup, GlobalOptions, read_environment
+from memoriter.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +40,6 @@ def token_command(context: click.Context, *, renew: bool) -> None:
             raise click.UsageError("The option --renew cannot be combined with a command.")
         return
     from memoriter.discovery import renewed_token, token_for
-    from memoriter.environment import read_environment
-    from memoriter.errors import UsageError
 
     screen = GlobalOptions.current().screen
     env = read_environment()
@@ -114,7 +114,6 @@ def create(
     notes. Next: memoriter token list.
     """
     from memoriter.discovery import Limits, TokenFile
-    from memoriter.environment import read_environment
 
     options = GlobalOptions.current()
     env = read_environment()
@@ -142,7 +141,6 @@ def _end_of(expires: str, env: Environment) -> float:
     from datetime import date, timedelta
 
     from memoriter.environment import local_time
-    from memoriter.errors import UsageError
 
     now = local_time(env.wall(), None)
     days = expires.removesuffix("d")
@@ -160,10 +158,6 @@ def _end_of(expires: str, env: Environment) -> float:
 
 def _existing_folder(named: str, user_home: Path) -> str:
     """Return the absolute path of a workspace, with symbolic links resolved. Raises UsageError if it is no folder."""
-    import os
-
-    from memoriter.errors import UsageError
-
     text = str(user_home / named[2:]) if named.startswith("~/") else named
     path = os.path.realpath(text)
     if not os.path.isdir(path):  # noqa: PTH112 - a path that `realpath` returned
@@ -181,7 +175,6 @@ def list_() -> None:
     Your own token, which memoriter token prints, is not among them. Next: memoriter token revoke NAME.
     """
     from memoriter.discovery import TokenFile
-    from memoriter.environment import read_environment
 
     screen = GlobalOptions.current().screen
     env = read_environment()
@@ -191,9 +184,9 @@ def list_() -> None:
     if screen.as_json:
         screen.json([_token_json(each, uses.get(each.digest)) for each in tokens])
         return
-    widths = [max((len(text) for text in column), default=0) for column in zip(*map(_columns, tokens), strict=True)]
+    name_width = max((len(each.name) for each in tokens), default=0)
+    scope_width = max((len(each.scope) for each in tokens), default=0)
     for each in tokens:
-        name, scope = (text.ljust(width) for text, width in zip(_columns(each), widths, strict=True))
         used = f"last used {iso_time(uses[each.digest])[:10]}" if each.digest in uses else "never used"
         about = [f"since {iso_time(each.created)[:10]}", used]
         if each.expires:
@@ -201,14 +194,10 @@ def list_() -> None:
             about.append(f"{word} {iso_time(each.expires)[:10]}")
         about += [f"for {each.principal}"] if each.principal else []
         about += each.workspaces
-        screen.show([((name, "bold"), (f"  {scope}  {'  '.join(about)}", ""))])
+        name = each.name.ljust(name_width)
+        screen.show([((name, "bold"), (f"  {each.scope.ljust(scope_width)}  {'  '.join(about)}", ""))])
     if not tokens:
         screen.note((("There are no tokens of clients; `memoriter token create NAME` makes one.", ""),))
-
-
-def _columns(token: ScopedToken) -> tuple[str, str]:
-    """Return what stands in columns of the list."""
-    return token.name, token.scope
 
 
 @token_command.command(cls=Command, name="revoke")
@@ -222,7 +211,6 @@ def revoke(name: str) -> None:
     Next: memoriter token list.
     """
     from memoriter.discovery import TokenFile
-    from memoriter.environment import read_environment
 
     screen = GlobalOptions.current().screen
     removed = TokenFile(read_environment().home).revoke(name)

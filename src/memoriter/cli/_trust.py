@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.cli._options import Command, GlobalOptions
+from memoriter.cli._options import Command, GlobalOptions, read_environment
 from memoriter.cli._render import FAILED, is_interactive
 from memoriter.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from memoriter.cli._render import Line, Screen
     from memoriter.config import Place, TrustedFolder
     from memoriter.environment import Environment
@@ -46,7 +44,7 @@ def trust_command(context: click.Context, folders: tuple[str, ...], *, listed: b
     server that runs refuses the folder as soon as you remove your trust. Next: memoriter status.
     """
     from memoriter.config import TrustStore
-    from memoriter.environment import expand_home, read_environment
+    from memoriter.environment import expand_home
 
     options = GlobalOptions.current()
     env = read_environment()
@@ -80,12 +78,8 @@ def _list(folders: tuple[TrustedFolder, ...], screen: Screen) -> None:
     if screen.as_json:
         screen.json([{"folder": each.path, "state": each.state} for each in folders])
     else:
-        screen.show(list(_listed_lines(folders)) or [(("No folder is trusted.", ""),)])
-
-
-def _listed_lines(folders: tuple[TrustedFolder, ...]) -> Iterator[Line]:
-    for each in folders:
-        yield ((each.path, ""), (STATES[each.state], "yellow"))
+        lines: list[Line] = [((each.path, ""), (STATES[each.state], "yellow")) for each in folders]
+        screen.show(lines or [(("No folder is trusted.", ""),)])
 
 
 def check_folder(folder: Path, env: Environment) -> None:
@@ -124,7 +118,6 @@ def check_trust(place: Place, screen: Screen) -> None:
     It may be anybody's, and an entry in it may be published with it.
     """
     from memoriter.config import in_repository
-    from memoriter.environment import read_environment
 
     if place.trust != "untrusted" or not in_repository(place.workspace):
         return
@@ -137,7 +130,6 @@ def check_trust(place: Place, screen: Screen) -> None:
 def untrusted_notice(place: Place, screen: Screen) -> tuple[Diagnostic, ...]:
     """Ask the person at the terminal to trust the folder that a command writes to; return a notice if they do not."""
     from memoriter.config import TrustStore, untrusted_diagnostic
-    from memoriter.environment import read_environment
 
     env = read_environment()
     if place.trust != "untrusted" or TrustStore(env.home).includes(place.workspace):
@@ -174,8 +166,6 @@ def trust_made_folder(folder: Path, env: Environment, screen: Screen) -> list[st
 
 def offer_trust(options: GlobalOptions) -> None:
     """Ask at a terminal whether to trust the folder of notes around the current one. Raises ConfigError."""
-    from memoriter.environment import read_environment
-
     if is_interactive(options.screen):
         env = read_environment()
         place, _, _ = options.settle(env, by_person=False)

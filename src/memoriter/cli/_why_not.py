@@ -64,6 +64,8 @@ def why_not_command(
     shows what it does to the questions in eval.md, if the folder of notes has that file. Only --add changes anything.
     Next: memoriter config set, or memoriter eval.
     """
+    from memoriter.questions import EVAL_FILE
+
     if not query:
         raise click.UsageError("Give the question, and after it the PATH of the passage.")
     options = GlobalOptions.current()
@@ -78,7 +80,7 @@ def why_not_command(
             with screen.progress() as progress:
                 memory.backend.refresh(progress=progress)
         report = memory.why_not(question, citation, operators=True, **arguments)
-        file = Path(eval_file) if eval_file else _file_of_questions(memory)
+        file = Path(eval_file) if eval_file else memory.place.workspace / EVAL_FILE
         effect = _effect(memory, report, file, screen, is_given=eval_file is not None)
         if not screen.as_json:
             screen.show([*_report_lines(report), *_fix_lines(report), *_effect_lines(effect, file)])
@@ -86,12 +88,6 @@ def why_not_command(
     if screen.as_json:
         screen.json(why_not_json(report) | _effect_json(effect, file) | ({"added": True} if is_added else {}))
     screen.show_diagnostics(report.reasons)
-
-
-def _file_of_questions(memory: Memory) -> Path:
-    from memoriter.questions import EVAL_FILE
-
-    return memory.place.workspace / EVAL_FILE
 
 
 def _effect(memory: Memory, report: WhyNot, file: Path, screen: Screen, *, is_given: bool) -> SettingEffect | None:

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from memoriter.installation._apply import Outcome, apply
     from memoriter.installation._clients import (
         FileEdit,
+        Installed,
         changes,
         edited_entries,
         foreign_entries,
         named_workspace,
+        read_installed,
+        record_installed,
+        record_removed,
         written_entries,
     )
     from memoriter.installation._entries import HttpServer, Launch
-    from memoriter.installation._record import Installed, read_installed, record_installed, record_removed
 
 __all__ = [
     "CLIENT_TITLES",
@@ -60,8 +63,10 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_apply": "Outcome apply",
-        "_clients": "FileEdit changes edited_entries foreign_entries named_workspace written_entries",
+        "_clients": (
+            "FileEdit Installed changes edited_entries foreign_entries named_workspace read_installed record_installed "
+            "record_removed written_entries"
+        ),
         "_entries": "HttpServer Launch",
-        "_record": "Installed read_installed record_installed record_removed",
     },
 )

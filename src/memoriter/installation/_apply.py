@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memoriter.errors import WriteError, sentence
 from memoriter.ids import bytes_hash
-from memoriter.installation._contents import is_empty, lacks, same_but_for_layout
-from memoriter.installation._read import LONGEST, read_text
+from memoriter.installation._contents import LONGEST, is_empty, lacks, read_text, same_but_for_layout
 from memoriter.permissions import check_writable
 from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
@@ -95,7 +94,7 @@ def _plan(change: FileEdit) -> _PlannedWrite:
         return _plan_removal(change.file, target, content, text, after)
     keep = content is not None and change.remove(plain) == plain  # with lines of memoriter, an older backup is better
     kind = "created" if content is None else "changed"
-    diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(change.file)))
+    diff = _diff(text, after, str(change.file))
     kept = backup if keep or backup.is_file() else None
     return _PlannedWrite(target, content, after, Outcome(change.file, kind, diff, kept, change.holds_token), keep)
 
@@ -110,14 +109,14 @@ def _plan_removal(file: Path, target: Path, content: bytes | None, text: str, af
     if original is not None and same_but_for_layout(original, after, target):
         after = original
     kind = "deleted" if original is None and is_empty(after, target) else "changed"
-    diff = TOKEN_HEADER.sub(r"\1…", _diff(text, after, str(file)))
+    diff = _diff(text, after, str(file))
     if original is None or not lacks(after, original, target):
         return _PlannedWrite(target, content, after, Outcome(file, kind, diff, None), obsolete=backup)
     return _PlannedWrite(target, content, after, Outcome(file, kind, diff, backup))
 
 
 def _diff(before: str, after: str, name: str) -> str:
-    """Return the changed lines of a file, or the changed part if the file is a single line."""
+    """Return the changed lines of a file without tokens, or the changed part if the file is a single line."""
     if len(before.splitlines()) == 1:  # the line is the whole file, so show only the changed part
         start = _common_prefix_length(before, after)
         end = _common_prefix_length(before[start:][::-1], after[start:][::-1])
@@ -126,7 +125,7 @@ def _diff(before: str, after: str, name: str) -> str:
         before = removed and f"{removed}\n"
         after = added and f"{added}\n"
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=0)
-    return "\n".join(lines) + "\n"
+    return TOKEN_HEADER.sub(r"\1…", "\n".join(lines) + "\n")
 
 
 def _common_prefix_length(one: str, other: str) -> int:

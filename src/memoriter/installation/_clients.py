@@ -1,7 +1,14 @@
-"""The edits of a client's files when memoriter is installed or removed."""
+"""The edits of a client's files when memoriter is installed or removed, and the record of what was installed.
+
+The record is one file in memoriter's home: for which version, and with which values. It distinguishes a value that the
+owner has changed since from one that memoriter wrote, and an entry for an older version from a current one. It holds
+hashes, because an entry may hold a token.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -9,29 +16,118 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.coding_hooks import CAPTURING
-from memoriter.errors import ConfigError
-from memoriter.installation._entries import server_entry, superseded_keys
-from memoriter.installation._hooks import HOOKS_OF, edit_hooks, hook
-from memoriter.installation._opencode import plugin_text, put_plugin, remove_plugin
-from memoriter.installation._places import hooks_file, server_files
-from memoriter.installation._read import read_text
-from memoriter.installation._record import edited_keys
-from memoriter.installation._servers import (
+from memoriter.errors import ConfigError, WriteError, sentence
+from memoriter.installation._contents import read_text
+from memoriter.installation._entries import (
+    ENVIRONMENT_KEYS,
     WITH_COMMENTS,
     current_entry,
     edit_server,
     holds_foreign_entry,
+    own_variables,
+    server_entry,
+    superseded_keys,
     with_owners_variables,
     without_owners_keys,
 )
+from memoriter.installation._hooks import HOOKS_OF, edit_hooks, hook, plugin_text, put_plugin, remove_plugin
+from memoriter.installation._places import hooks_file, server_files
+from memoriter.permissions import make_private_folder, replace_private
+from memoriter.plain_file import read_plain
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from memoriter.installation._entries import Launch
     from memoriter.installation._places import ClientName, Machine, Scope
-    from memoriter.installation._record import Installed
+
+FILE = "clients.json"
+LONGEST = 1 << 20
+"""Bytes of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """One file that has an entry of memoriter."""
+
+    file: Path
+    client: str
+    scope: str
+    version: str
+    """The version of memoriter that wrote the entry."""
+    hashes: Mapping[str, str]
+    """The hash of each value of the entry."""
+
+
+def read_installed(home: Path) -> dict[Path, Installed]:
+    """Return what was installed, by file; a record that cannot be read is empty."""
+    try:
+        content: Any = json.loads(read_plain(home / FILE, LONGEST))
+        rows = cast("dict[str, dict[str, Any]]", content["files"]).items()
+        return {Path(file): Installed(Path(file), **row) for file, row in rows}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def record_installed(
+    home: Path, entries: Mapping[Path, Mapping[str, Any]], *, client: str, scope: str, version: str
+) -> None:
+    """Record the entries that were written. Raises WriteError."""
+    added = {
+        file: Installed(file, client, scope, version, {key: _hash(_own(key, value)) for key, value in entry.items()})
+        for file, entry in entries.items()
+    }
+    _write(home, read_installed(home) | added)
+
+
+def record_removed(home: Path, files: Iterable[Path]) -> None:
+    """Forget the entries of files. Raises WriteError."""
+    before = read_installed(home)
+    after = {file: row for file, row in before.items() if file not in set(files)}
+    if after != before:
+        _write(home, after)
+
+
+def edited_keys(
+    current: Mapping[str, Any], wanted: Mapping[str, Any], superseded: Iterable[str], recorded: Installed | None
+) -> list[str]:
+    """Return the keys of an entry that the owner has set and an installation would change or, if `superseded`, remove.
+
+    `recorded` is what memoriter wrote last; None: it wrote nothing, so the entry is the owner's.
+    """
+    changed = {key for key in wanted if key in current and _own(key, current[key]) != _own(key, wanted[key])}
+    changed |= set(superseded) & current.keys()
+    if recorded is None:
+        return sorted(changed)
+    lost = {key for key in wanted if key not in current and key in recorded.hashes}
+    return sorted(lost | {key for key in changed if _hash(_own(key, current[key])) != recorded.hashes.get(key)})
+
+
+def _own(key: str, value: Any) -> Any:
+    """Return the part of a value that is memoriter's: of headers the authorization, of variables those that it sets."""
+    if key in ENVIRONMENT_KEYS and isinstance(value, dict):
+        return own_variables(value)
+    if key == "headers" and isinstance(value, dict):
+        return cast("dict[str, Any]", value).get("Authorization")
+    return value
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _write(home: Path, rows: Mapping[Path, Installed]) -> None:
+    files = {
+        str(row.file): {"client": row.client, "scope": row.scope, "version": row.version, "hashes": dict(row.hashes)}
+        for row in rows.values()
+    }
+    try:
+        make_private_folder(home)
+        replace_private(home / FILE, (json.dumps({"files": files}, indent=2) + "\n").encode())
+    except OSError as error:
+        message = f"{home / FILE} could not be written: {sentence(error.strerror)}"
+        raise WriteError(message, remedy="The configuration of the client is complete.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +155,8 @@ def changes(
 ) -> list[FileEdit]:
     """Return the edits of a client's files.
 
-    Args:
-        client: the client's name.
-        launch: how the client starts memoriter.
-        machine: the environment that locates the files.
-        scope: `user`: all projects of this person; `project`: the current folder.
-        install: False: remove.
-        hooks: whether the client also runs memoriter at its events, if it has any.
-        capture: whether these include the events that only record conversations.
+    They are for all projects of this person, or for the current folder. If `hooks`, the client also runs memoriter at
+    its events, and if `capture`, at those that only record conversations, too.
 
     Raises:
         UsageError: the client has no configuration of that scope, or cannot connect to a running server.

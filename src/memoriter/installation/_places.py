@@ -99,11 +99,6 @@ def server_files(client: ClientName, machine: Machine, scope: Scope) -> list[Pat
     return [file, extension / CLINE_FILE] if client == "cline" and extension.is_dir() else [file]
 
 
-def server_file(client: ClientName, machine: Machine, scope: Scope) -> Path:
-    """Return the first of `server_files`. Raises UsageError."""
-    return server_files(client, machine, scope)[0]
-
-
 def _user_file(client: ClientName, machine: Machine) -> Path:
     home = machine.user_home
     environ = machine.environ
@@ -128,7 +123,7 @@ def _user_file(client: ClientName, machine: Machine) -> Path:
         case "zed":
             if machine.platform == "win32":
                 return _application_folder(machine, "Zed") / "settings.json"
-            return (xdg if _is_linux(machine) else home / ".config") / "zed" / "settings.json"
+            return (home / ".config" if machine.platform == "darwin" else xdg) / "zed" / "settings.json"
         case "cline":
             return home / ".cline" / "data" / CLINE_FILE
         case "goose":
@@ -139,10 +134,6 @@ def _user_file(client: ClientName, machine: Machine) -> Path:
             return folder / "config.yaml"
         case "amp":
             return home / ".config" / "amp" / "settings.json"
-
-
-def _is_linux(machine: Machine) -> bool:
-    return machine.platform not in {"win32", "darwin"}
 
 
 def _application_folder(machine: Machine, name: str) -> Path:
@@ -174,7 +165,7 @@ def can_capture(client: ClientName) -> bool:
 def hooks_file(client: ClientName, machine: Machine, scope: Scope) -> Path | None:
     """Return the file that lists the hooks of a client, or None if it has no hooks."""
     if client == "gemini":
-        return server_file(client, machine, scope)
+        return server_files(client, machine, scope)[0]
     if client not in HOOK_PLACES:
         return None
     variable, folder, name = HOOK_PLACES[client]

@@ -33,12 +33,8 @@ def put(
 ) -> str:
     """Return the text with these values in the table at a path; other keys of that table stay.
 
-    Args:
-        text: TOML.
-        name: name of the file, for messages.
-        path: names of letters, digits, `-` and `_`.
-        values: texts, lists of texts, and objects of texts.
-        without: keys to remove from the table.
+    The names in the path have letters, digits, `-` and `_`; the values are texts, lists of texts, and objects of texts.
+    Keys in `without` are removed. Messages name the file.
 
     Raises:
         ConfigError: the text is not TOML, or the path holds another kind of value.

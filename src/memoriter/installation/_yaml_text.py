@@ -47,11 +47,8 @@ def read(text: str, name: str) -> dict[str, Any]:
 def put(text: str, name: str, path: tuple[str, str], values: Mapping[str, Any]) -> str:
     """Return the text with these values in the mapping at a path; other keys of that mapping stay.
 
-    Args:
-        text: YAML.
-        name: name of the file, for messages.
-        path: the key of the outer mapping and that of the inner one.
-        values: texts, numbers, truth values, lists and objects of texts. None: without the key.
+    The values are texts, numbers, truth values, lists and objects of texts; None removes the key. Messages name the
+    file.
 
     Raises:
         ConfigError: the text is not YAML, the path holds another kind of value, or the file has a form that cannot be

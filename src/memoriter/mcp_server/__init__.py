@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         serve_app,
         serve_workspaces,
         served_by,
+        served_workspaces,
     )
-    from memoriter.mcp_server._workspaces import served_workspaces
 
 __all__ = [
     "AppOptions",
@@ -46,8 +46,7 @@ def __getattr__(name: str) -> Any:
         "_oauth": "OAuth",
         "_server": "server_of",
         "_stdio": "serve_stdio",
-        "_transports": "AppOptions http_app listen serve serve_app serve_workspaces served_by",
-        "_workspaces": "served_workspaces",
+        "_transports": "AppOptions http_app listen serve serve_app serve_workspaces served_by served_workspaces",
     }
     for module, names in late.items():
         if name in names.split():

@@ -19,7 +19,7 @@ from memoriter.coding_hooks import HOOKS, LONGEST_INPUT, PROMPT_SECONDS, parse_s
 from memoriter.discovery import REASONS, TICKET, redeem_ticket
 from memoriter.errors import MemoriterError, UsageError, system_error_text
 from memoriter.mcp_server._hooks import hook_work
-from memoriter.mcp_server._listed import wire_text
+from memoriter.mcp_server._offered import wire_text
 from memoriter.mcp_server._shared import Cancelled
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.coding_hooks import HOOK_TOOL
 from memoriter.errors import MemoriterError, UsageError, sentence
-from memoriter.mcp_server._listed import prompts_json, resources_json
-from memoriter.mcp_server._offered import Offered, is_builtin, tool_json
+from memoriter.mcp_server._offered import Offered, is_builtin, prompts_json, resources_json, tool_json
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -153,13 +152,12 @@ class FirstAnswers:
 
     def _listed(self, method: str) -> dict[str, Any] | None:
         """Return the result of a request for what the server offers, or None if only the SDK knows it."""
-        result = self._discovered() if method == "server/discover" else self._list(method)
+        result = self._list(method)
         return self._stamped(result, cached=True) if result is not None else None
 
-    def _discovered(self) -> dict[str, Any] | None:
-        return self._offered.discover_json([MODERN_VERSION]) if self._modern else None
-
     def _list(self, method: str) -> dict[str, Any] | None:
+        if method == "server/discover":
+            return self._offered.discover_json([MODERN_VERSION]) if self._modern else None
         if method == "tools/list":
             known = all(is_builtin(tool) for tool in self._tools) and not self._offered.connector
             return {"tools": [tool_json(tool, modern=self._modern) for tool in self._tools]} if known else None

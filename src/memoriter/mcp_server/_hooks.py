@@ -36,12 +36,8 @@ def hook_work(
 ) -> Callable[[Memory], HookAnswer]:
     """Return what answers a hook with a memory; it raises nothing, so that the agent continues without its memory.
 
-    Args:
-        given: the event.
-        shared: whether other people read the conversation.
-        interactive: whether a person follows the conversation.
-        project: whether the notes are those of a project, although the owner named the folder to the server.
-        seconds: how long a prompt waits at most.
+    `shared`: other people read the conversation. `interactive`: a person follows it. `project`: the notes are those of
+    a project, although the owner named the folder to the server. A prompt waits for `seconds` at most.
     """
 
     def work(memory: Memory) -> HookAnswer:
@@ -63,10 +59,7 @@ def prompt_seconds() -> float:
 
 
 def read_prompt(arguments: Mapping[str, Any]) -> HookInput:
-    """Return the event that a call of the tool reports.
-
-    Args:
-        arguments: `event`, and the fields that Claude Code writes to the stdin of a program.
+    """Return the event that a call of the tool reports, with what Claude Code writes to the stdin of a program.
 
     Raises:
         UsageError: it is another event, or a field is missing or malformed.

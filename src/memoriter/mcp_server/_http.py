@@ -259,14 +259,10 @@ class RequestLog:
         self._app = app
         self._paths = frozenset(paths)
         self._observers = tuple(observers)
-        self._running = 0
+        self.running = 0
+        """Number of requests that are being answered, without streams that only end with their clients."""
         self._idle = asyncio.Event()
         self._idle.set()
-
-    @property
-    def running(self) -> int:
-        """Number of requests that are being answered, without streams that only end with their clients."""
-        return self._running
 
     async def wait_until_idle(self, seconds: float) -> None:
         """Wait until no request is being answered, so many seconds at most."""
@@ -280,7 +276,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         exchange = _Exchange(scope, receive, send, on_stream=self._end_one)
-        self._running += 1
+        self.running += 1
         self._idle.clear()
         try:
             await self._app(scope, exchange.receive, exchange.send)
@@ -292,8 +288,8 @@ class RequestLog:
             self._report(exchange)
 
     def _end_one(self) -> None:
-        self._running -= 1
-        if not self._running:
+        self.running -= 1
+        if not self.running:
             self._idle.set()
 
     def _report(self, exchange: _Exchange) -> None:

@@ -103,13 +103,10 @@ class OAuth(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, Ac
     """The authorization server of a memory, with the page on which a person allows a client to use it."""
 
     def __init__(self, home: Path, url: str, served: ServedMemory, clock: Callable[[], float]) -> None:
-        """Read the clients that are registered.
+        """Read the clients that are registered in memoriter's own folder.
 
-        Args:
-            home: memoriter's own folder, in which clients and tokens are stored.
-            url: the URL of the server for clients, without a path: HTTPS, or a loopback address.
-            served: the memory of the server.
-            clock: returns seconds since 1970.
+        `url` is that of the server for clients, without a path: HTTPS, or a loopback address. The clock returns seconds
+        since 1970.
         """
         self._file = home / FILE
         self._tokens = TokenFile(home)

@@ -93,10 +93,6 @@ class SharedMemory:
         self._busy = 0
         self._warmed = False
 
-    def _identify(self, session: ServerSession) -> str:
-        """Return the name of a connection in the journal of changes."""
-        return self._identifiers.setdefault(session, f"mcp-{os.urandom(4).hex()}")
-
     async def run_request(
         self,
         session: ServerSession,
@@ -108,16 +104,13 @@ class SharedMemory:
     ) -> _T:
         """Run `act` with the memory in a worker thread; the client gets progress and may cancel.
 
-        Args:
-            session: the session of the client.
-            act: the function to run.
-            caller: who asks over HTTP; None: the client over stdio.
-            exclusive: whether to run one such function at a time.
-            quick: whether `act` only reads or writes notes; it then never waits for a search.
+        No two `exclusive` functions run at a time. One that is `quick` only reads or writes notes, and never waits for
+        a search. None as the caller is the client over stdio.
         """
         cancelled = threading.Event()
         steps = ProgressScale()
         client = session.client_params.client_info.name if session.client_params else ""
+        identifier = self._identifiers.setdefault(session, f"mcp-{os.urandom(4).hex()}")  # in the journal of changes
 
         def check() -> None:
             if cancelled.is_set() or self._stopped.is_set():
@@ -134,7 +127,7 @@ class SharedMemory:
         def work() -> _T:
             with self._tracked(self._exclusive if exclusive else None):
                 check()
-                with answering(request), acting(session=self._identify(session)):
+                with answering(request), acting(session=identifier):
                     return act(self.memory)
 
         try:
@@ -153,11 +146,8 @@ class SharedMemory:
     ) -> _T:
         """Run `act` with the memory in a worker thread, without progress.
 
-        Args:
-            act: the function to run.
-            caller: who asks over HTTP; None: the client over stdio.
-            session: functions of one session run one at a time; None: `act` belongs to no session and is quick.
-            seconds: time to wait for the result; None: no limit.
+        Functions of one session run one at a time; one without a session is quick. None as the caller is the client
+        over stdio, and None as the seconds is no limit.
 
         Raises:
             Cancelled: there was no result in time, or the memory is being closed.

@@ -60,7 +60,8 @@ class Preparation:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._timer: threading.Timer | None = None
-        self._begun = False
+        self.begun = False
+        """Whether the parts of the memory are started."""
 
     def schedule(self) -> None:
         """Begin after `IDLE_SECONDS`, unless it was scheduled before."""
@@ -71,7 +72,7 @@ class Preparation:
 
     def postpone(self) -> None:
         """Do not begin before the next `schedule`; a preparation that has begun goes on."""
-        if self._timer is not None and not self._begun:
+        if self._timer is not None and not self.begun:
             self._timer.cancel()
             self._timer = None
 
@@ -84,15 +85,10 @@ class Preparation:
     def _prepare(self) -> None:
         from importlib import import_module
 
-        self._begun = True
+        self.begun = True
         import_module("memoriter.mcp_server._server")
         self._memory.warm()
         start_in_background(self._memory)
-
-    @property
-    def begun(self) -> bool:
-        """Whether the parts of the memory are started."""
-        return self._begun
 
 
 def _serve_sdk(memory: Memory, handover: Handover, reading: BinaryIO, writing: BinaryIO, *, start: bool) -> None:
@@ -143,16 +139,28 @@ class Calls:
                 await self._none.wait()
 
 
-class Sent:
+class _Stream:
+    """What the SDK needs of a stream besides its messages."""
+
+    async def aclose(self) -> None:
+        """Leave the stream open, which belongs to somebody else."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Sent(_Stream):
     """The stream of messages to the client."""
 
     def __init__(self, writing: BinaryIO, calls: Calls, answered: int | str | None) -> None:
         """Write to a stream.
 
-        Args:
-            writing: the stream.
-            calls: the requests that are not answered yet.
-            answered: the id of a request that was answered before; the next answer to it is left out.
+        `answered` is the id of a request that was answered before; the next answer to it is left out.
         """
         import anyio
 
@@ -190,19 +198,8 @@ class Sent:
         except OSError as error:
             self.failure = error
 
-    async def aclose(self) -> None:
-        """Leave the stream open, which belongs to somebody else."""
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class Received:
+class Received(_Stream):
     """The stream of messages from the client. A line that is no message is answered with an error.
 
     At the end of the input, requests that run are answered before the stream ends, if that takes `DRAIN_SECONDS`.
@@ -236,17 +233,6 @@ class Received:
             return SessionMessage(message)
         await self._calls.wait(DRAIN_SECONDS)
         raise anyio.EndOfStream
-
-    async def aclose(self) -> None:
-        """Leave the stream open, which belongs to somebody else."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __aiter__(self) -> Self:
         return self

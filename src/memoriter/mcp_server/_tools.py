@@ -1,4 +1,7 @@
-"""The tools, as MCP lists and calls them."""
+"""The tools, as MCP lists and calls them.
+
+Two more, `search` and `fetch`, have the documented form that ChatGPT connectors expect.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,11 @@ from memoriter.access import TOOL, caller_of, known_caller
 from memoriter.agent import HookAnswer
 from memoriter.api_json import with_footer
 from memoriter.coding_hooks import HOOK_TOOL
-from memoriter.errors import UsageError, sentence
+from memoriter.errors import MemoriterError, UsageError, sentence
 from memoriter.mcp_server._hooks import MORE_SECONDS, hook_work, prompt_seconds, prompt_text, read_prompt
-from memoriter.mcp_server._listed import wire_text
-from memoriter.mcp_server._offered import tool_json
+from memoriter.mcp_server._offered import note_uri, tool_json, wire_text
 from memoriter.mcp_server._shared import Cancelled
-from memoriter.tools import APPEND, SEARCH
+from memoriter.tools import APPEND, SEARCH, Tool, origin_json
 from memoriter.workspace import neutral, neutral_data, neutral_json
 
 if TYPE_CHECKING:
@@ -38,11 +40,10 @@ if TYPE_CHECKING:
 
     from memoriter.access import Caller
     from memoriter.discovery import Scope
-    from memoriter.errors import MemoriterError
     from memoriter.mcp_server._shared import SharedMemory
     from memoriter.memory import Memory
-    from memoriter.tools import Tool
-
+    from memoriter.memory_like import MemoryLike
+    from memoriter.types import Hit
 
 QUICK = frozenset({"memory_get", "memory_append", "fetch"})
 """Tools that only read or write notes and never search."""
@@ -179,11 +180,8 @@ def to_result(answer: dict[str, Any], name: str = "") -> CallToolResult:
     """Return an answer as text and as structured content.
 
     It is an error if the agent must change its call, if nothing was written, or if the memory could not be searched.
-    Clients give their model either form, and both are neutral. The fields have OpenClaw's names.
-
-    Args:
-        answer: what a tool returned.
-        name: the name of the tool; the answers of some tools have a shorter form here.
+    Clients give their model either form, and both are neutral. The fields have OpenClaw's names. The answers of some
+    tools have a shorter form here.
     """
     lean = LEAN[name](answer) if name in LEAN else answer
     text = wire_text(json.dumps(lean, ensure_ascii=False, allow_nan=False, separators=SEPARATORS))
@@ -269,3 +267,106 @@ LEAN = {SEARCH.name: _lean_search, APPEND.name: _lean_append}
 def error_text(error: MemoriterError) -> str:
     """Return the message of an error and its remedy as one text."""
     return f"{sentence(error.message)} {error.remedy}"
+
+
+LINES = re.compile(r"\A(?P<path>.+?)#L(?P<start>\d+)(?:-L(?P<end>\d+))?\Z", re.DOTALL)
+
+DOCUMENT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "url": {"type": "string"},
+        "text": {"type": "string"},
+    },
+    "required": ["id", "title", "url"],
+}
+ERROR = {"error": {"type": "string"}}
+
+
+def search_documents(
+    memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None
+) -> dict[str, Any]:
+    """Run `search`; an error becomes part of the answer."""
+    try:
+        result = memory.search(_text_param(params, "query"), operators=True, session=session_key)
+    except MemoriterError as error:
+        return {"results": [], "error": error_text(error)}
+    except Exception as error:  # the agent's turn must continue without its memory
+        log.warning("search failed", exc_info=True)
+        return {"results": [], "error": sentence(f"{type(error).__name__}: {error}")}
+    notes = [*origin_json(memory).values(), *(reason.message for reason in result.health.reasons)]
+    answer: dict[str, Any] = {"results": [_to_document(hit) for hit in result.hits], "outcome": result.outcome}
+    return answer | ({"notes": notes} if notes else {})
+
+
+def fetch_document(memory: MemoryLike, params: Mapping[str, Any], *, session_key: str | None = None) -> dict[str, Any]:
+    """Run `fetch`; an error becomes part of the answer."""
+    del session_key
+    citation = _text_param(params, "id")
+    match = LINES.match(citation)
+    path = match["path"] if match else citation
+    answer: dict[str, Any] = {"id": citation, "title": path, "text": "", "url": note_uri(path)}
+    try:
+        excerpt = memory.read(path)
+    except MemoriterError as error:
+        return answer | {"error": error_text(error)}
+    except Exception as error:  # the agent's turn must continue without this note
+        log.warning("fetch failed", exc_info=True)
+        return answer | {"error": sentence(f"{type(error).__name__}: {error}")}
+    if not excerpt.text:
+        return answer | {"error": f"There is no text in {path!r}."}
+    lines = {"startLine": match["start"], "endLine": match["end"] or match["start"]} if match else {}
+    metadata = {"path": excerpt.path, **lines, **({"truncated": "true"} if excerpt.truncated else {})} | origin_json(
+        memory
+    )
+    return answer | {"title": excerpt.path, "text": excerpt.text, "metadata": metadata}
+
+
+def _to_document(hit: Hit) -> dict[str, Any]:
+    title = " > ".join((hit.path, *hit.heading))
+    return {"id": hit.citation, "title": title, "url": note_uri(hit.path), "text": hit.snippet.strip()}
+
+
+def _text_param(params: Mapping[str, Any], name: str) -> str:
+    value = params.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _schema(name: str, description: str) -> dict[str, Any]:
+    field = {"type": "string", "description": description}
+    return {"type": "object", "properties": {name: field}, "required": [name]}
+
+
+SEARCH_TOOL = Tool(
+    "search",
+    "Search the notes about this user and their work. Returns passages, best first; fetch gives the whole note.",
+    _schema("query", "The question, or the words to look for, in any language."),
+    search_documents,
+    "Search notes",
+    {
+        "type": "object",
+        "properties": {
+            "results": {"type": "array", "items": DOCUMENT_SCHEMA},
+            "outcome": {"type": "string"},
+            "notes": {"type": "array", "items": {"type": "string"}},
+            **ERROR,
+        },
+        "required": ["results"],
+    },
+    writes=False,
+)
+FETCH_TOOL = Tool(
+    "fetch",
+    "Read the whole note that a result of search is from.",
+    _schema("id", "As search gives it, or the path of a note."),
+    fetch_document,
+    "Fetch a note",
+    {
+        "type": "object",
+        "properties": {**DOCUMENT_SCHEMA["properties"], "metadata": {"type": "object"}, **ERROR},
+        "required": ["id", "title", "text", "url"],
+    },
+    writes=False,
+)
+CONNECTOR: tuple[Tool, ...] = (SEARCH_TOOL, FETCH_TOOL)

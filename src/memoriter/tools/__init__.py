@@ -1,19 +1,21 @@
 """The tools of an agent (`memory_search`, `memory_get`, `memory_append`) as values."""
 
-from memoriter.tools._notes import APPEND, GET, append_tool, get_tool
-from memoriter.tools._params import input_schema, parse_parameters
-from memoriter.tools._search import (
+from memoriter.tools._tool import Tool, advice, input_schema, origin_json, parse_parameters
+from memoriter.tools._tools import (
+    APPEND,
+    GET,
     SEARCH,
     TOOLS,
     ChatKind,
+    append_tool,
     chat_kind,
     citations_on,
     clamped,
     found_json,
+    get_tool,
     search_tool,
     tools_for,
 )
-from memoriter.tools._tool import Tool, advice, origin_json
 from memoriter.types import Argument
 
 __all__ = [

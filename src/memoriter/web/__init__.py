@@ -1,16 +1,11 @@
 """The HTTP API: operations as one table, their OpenAPI document, events, and the link that opens a session."""
 
-from memoriter.web._acts import NoteConflict
-from memoriter.web._app import api_routes
-from memoriter.web._changes import IndexChanges
-from memoriter.web._events import Events
-from memoriter.web._openapi import BASE, all_schemas, openapi_document
-from memoriter.web._operation import Operation, OperationSet, operation
-from memoriter.web._operations import all_operations
-from memoriter.web._problems import RequestProblem, problem_of
+from memoriter.web._app import BASE, all_schemas, api_routes, openapi_document
+from memoriter.web._events import Events, IndexChanges
+from memoriter.web._operation import Operation, OperationSet, Work, operation
+from memoriter.web._operations import NoteConflict, all_operations
 from memoriter.web._requests import Question, Request
-from memoriter.web._runner import OperationRunner
-from memoriter.web._work import Work
+from memoriter.web._runner import OperationRunner, RequestProblem, problem_of
 
 __all__ = [
     "BASE",

@@ -1,32 +1,157 @@
-"""The routes of the HTTP API, for the server that has the memory open."""
+"""The routes of the HTTP API, for the server that has the memory open, and their OpenAPI 3.1 document."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, cast
 
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from memoriter.access import LimitReached, Shares, caller_of, is_still_known, limit_reached, problem_response
+from memoriter.access import (
+    PROBLEM_TYPE,
+    LimitReached,
+    Shares,
+    caller_of,
+    is_still_known,
+    limit_reached,
+    problem_response,
+)
+from memoriter.answers import TABLES, objects_of, schema_of, schemas_of
 from memoriter.web._events import RETRY_MILLISECONDS
-from memoriter.web._openapi import BASE, openapi_document
+from memoriter.web._operation import operation_sets, require
 from memoriter.web._operations import all_operations
-from memoriter.web._problems import response_for
 from memoriter.web._requests import read_body, read_query
-from memoriter.web._runner import OperationRunner
+from memoriter.web._runner import OperationRunner, response_for
 from memoriter.web._sign_in import SignIn
-from memoriter.web._work import require
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from starlette.requests import Request
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from memoriter.access import BrowserSessions, Permit, Run
+    from memoriter.answers import Schema
     from memoriter.web._events import Events
     from memoriter.web._operation import Operation
     from memoriter.web._requests import Request as Parameters
+
+BASE = "/api/v1"
+OBJECT_NAME = re.compile(r"[A-Z]\w+")
+"""The name of an object in an answer of an operation."""
+REFERENCE = re.compile(r"#/components/schemas/(\w+)")
+COMMON = (400, 401, 403, 405, 413, 415, 429, 500, 503)
+"""Statuses of refusals that every operation may return."""
+DESCRIPTIONS = {
+    400: "The parameters are not valid.",
+    401: "The token is missing or wrong.",
+    403: "The scope of the token, the path or the origin does not allow this.",
+    405: "The operation has another method.",
+    409: "The note has changed, or the settings of the server do not allow this.",
+    413: "The body or the answer is too long.",
+    415: "The body is not `application/json`.",
+    429: "The caller sends too many requests.",
+    500: "Something failed that the request did not cause.",
+    503: "The memory is busy, ending, or waits for a service.",
+}
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the document."""
+    paths: dict[str, Any] = {
+        each.path: {each.method.lower(): _operation_json(each)} for each in all_operations().values()
+    }
+    paths["/events"] = {"get": _events_json()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "memoriter",
+            "version": version("memoriter"),
+            "description": "Search, read and change the notes of one memory. The answers are those of `--json`.",
+        },
+        "servers": [{"url": BASE}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": all_schemas(),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def all_schemas() -> dict[str, Schema]:
+    """Return the schemas of all answers, and of the objects in them, by their names."""
+    schemas = schemas_of(objects_of(TABLES))
+    day = schemas["Day"]
+    for added in operation_sets():
+        schemas = {**added.schemas, **schemas}
+        day["properties"] |= added.day_schema["properties"]
+        day["required"] += added.day_schema["required"]
+    needed: dict[str, Schema] = {}
+    names = ["Problem", *(name for each in all_operations().values() for name in OBJECT_NAME.findall(each.answer))]
+    while names:
+        name = names.pop()
+        if name not in needed:
+            needed[name] = schemas[name]
+            names += REFERENCE.findall(str(schemas[name]))
+    return {name: needed[name] for name in schemas if name in needed}
+
+
+def _operation_json(operation: Operation) -> dict[str, Any]:
+    schema = operation.request.model_json_schema(by_alias=True, mode="validation")
+    answer = {
+        "description": operation.summary,
+        "content": {"application/json": {"schema": schema_of(OBJECT_NAME.sub(r"[\g<0>]", operation.answer))}},
+    }
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "x-scope": operation.scope,
+        "responses": {"200": answer, **_problems_json(operation.problems)},
+    }
+    if operation.method == "GET":
+        described["parameters"] = _parameters(schema)
+    else:
+        described["requestBody"] = {
+            "required": bool(schema.get("required")),
+            "content": {"application/json": {"schema": schema}},
+        }
+    return described
+
+
+def _parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    properties = cast("Mapping[str, dict[str, Any]]", schema.get("properties", {}))
+    required = cast("list[str]", schema.get("required", []))
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": _without_null(each)}
+        for name, each in properties.items()
+    ]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter in a URL, where nothing stands for null."""
+    forms = [form for form in cast("list[dict[str, Any]]", schema.get("anyOf", [])) if form.get("type") != "null"]
+    return forms[0] if len(forms) == 1 else {name: value for name, value in schema.items() if name != "default"}
+
+
+def _events_json() -> dict[str, Any]:
+    stream: dict[str, Any] = {"description": "A stream of server-sent events.", "content": {"text/event-stream": {}}}
+    return {
+        "operationId": "events",
+        "summary": "Follow the progress of indexing and the changes of the notes.",
+        "x-scope": "read",
+        "parameters": [{"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}],
+        "responses": {"200": stream, **_problems_json(())},
+    }
+
+
+def _problems_json(more: tuple[int, ...]) -> dict[str, Any]:
+    content = {PROBLEM_TYPE: {"schema": schema_of("[Problem]")}}
+    return {
+        str(status): {"description": DESCRIPTIONS[status], "content": content} for status in sorted({*COMMON, *more})
+    }
+
 
 LONGEST_BODY = 4 * 1024 * 1024
 """Bytes of a request's body at most, as for MCP."""
@@ -93,8 +218,6 @@ class _Endpoint:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, as an ASGI application."""
-        from starlette.requests import Request
-
         response = await self._answer(Request(scope, receive))
         await response(scope, receive, send)
 

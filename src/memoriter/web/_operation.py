@@ -1,23 +1,56 @@
-"""What an operation of the API is, and the operations that other packages add."""
+"""What an operation of the API is, what it needs to answer a request, and the operations that other packages add."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from memoriter.entry_points import load_all
+from memoriter.errors import MemoriterError
 from memoriter.types import camel_case
 from memoriter.web._requests import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memoriter.access import Caller
     from memoriter.answers import Schema
     from memoriter.discovery import Scope
     from memoriter.memory import Memory
-    from memoriter.web._work import Work
+    from memoriter.web._events import Events
+
+AnyRequest = TypeVar("AnyRequest")
+
+
+class OutOfScope(MemoriterError):
+    """The request needs more than its caller may do."""
+
+    def __init__(self, caller: Caller, needed: Scope) -> None:
+        super().__init__(f"The caller {caller.name!r} lacks the scope {needed!r}.")
+        self.needed = needed
+
+
+def require(caller: Caller, scope: Scope) -> None:
+    """Raise OutOfScope unless a caller has a scope."""
+    if not caller.allows(scope):
+        raise OutOfScope(caller, scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[AnyRequest]):
+    """One request with what it needs."""
+
+    memory: Memory
+    request: AnyRequest
+    caller: Caller
+    events: Events
+
+    def require(self, scope: Scope) -> None:
+        """Raise OutOfScope unless the caller has a scope."""
+        require(self.caller, scope)
+
 
 OPERATIONS_GROUP = "memoriter.operations"
 """The group of entry points whose objects are an `OperationSet`. Only servers load them."""

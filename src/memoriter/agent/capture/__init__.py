@@ -1,8 +1,14 @@
 """Write a record of a conversation into the day's note when it was compacted or ends, without being asked."""
 
-from memoriter.agent.capture._capture import Capturing
-from memoriter.agent.capture._conversation import Conversation, read_conversation
-from memoriter.agent.capture._entries import CapturedEntry, captures_in, find_captures, plan_removal
+from memoriter.agent.capture._capture import (
+    CapturedEntry,
+    Capturing,
+    Conversation,
+    captures_in,
+    find_captures,
+    plan_removal,
+    read_conversation,
+)
 
 __all__ = [
     "CapturedEntry",

@@ -16,7 +16,7 @@ from memoriter.workspace import visible, without_injected
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memoriter.agent.capture._conversation import Prompt
+    from memoriter.agent.capture._capture import Prompt
 
 MOST_SUMMARY = 4_000
 """Characters of a captured summary."""

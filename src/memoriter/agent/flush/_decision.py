@@ -115,14 +115,8 @@ def next_request(
 ) -> Flush | None:
     """Return the flush to request now, or None if one was requested a moment ago or is settled.
 
-    Args:
-        last: the stored state.
-        cycle: the number of compactions.
-        path: today's log.
-        now: seconds since 1970.
-        before: file name of the snapshot of the log as it is now.
-        tokens: the context usage of the conversation; 0: unknown.
-        late: whether a compaction came first.
+    `path` is today's log, and `before` the file name of its snapshot; 0 tokens are unknown. The request is `late` if a
+    compaction came first.
     """
     if last is None or last.cycle != cycle or (last.step != "requested" and has_doubled(last, cycle, tokens)):
         return Flush(cycle, "requested", path, now, before=before, tokens=tokens, late=late)
@@ -231,10 +225,7 @@ ANSWER = "Then answer the user."
 def flush_prompt(own: str | None, now: datetime, log: Path) -> str:
     """Return the flush request, with the date; with the user's own prompt also the time.
 
-    Args:
-        own: a prompt from the user's settings that replaces the default.
-        now: the current time, in the user's time zone.
-        log: the absolute path of today's log.
+    `own` is a prompt from the user's settings that replaces the default. The path of the log is absolute.
     """
     return _add_places(_add_time(_add_hint(own), now) if own else FLUSH, now, log)
 
@@ -247,10 +238,7 @@ def flush_system_prompt(own: str | None, now: datetime) -> str:
 def late_prompt(own: str | None, now: datetime, log: Path) -> str:
     """Return the request for a conversation that was compacted before its flush. The user waits for an answer after it.
 
-    Args:
-        own: a prompt from the user's settings; it counts unless it asks for `NO_REPLY`, which would be the answer.
-        now: the current time, in the user's time zone.
-        log: the absolute path of today's log.
+    `own` is a prompt from the user's settings; it counts unless it asks for `NO_REPLY`, which would be the answer.
     """
     request = FLUSH.partition("\n")[0] if own is None or NO_REPLY in own else own
     return f"{LATE} {_add_places(request, now, log)}\n{ANSWER}"

@@ -7,11 +7,13 @@ write to the log. No program can know which of them removed a line, so memoriter
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from memoriter.agent._session_files import KEPT_SECONDS, OWN_KEY, SessionStore, remove_old
+from memoriter.agent._session_files import KEPT_SECONDS, OWN_KEY, SessionStore, remove_old, table_of
 from memoriter.agent.flush._decision import (
     Evidence,
     Flush,
@@ -28,7 +30,6 @@ from memoriter.agent.flush._decision import (
     settle,
     was_flushed,
 )
-from memoriter.agent.flush._log_difference import LogDifference, log_difference
 from memoriter.environment import local_time
 from memoriter.errors import MemoriterError, PathRefused, WriteConflict
 from memoriter.ids import bytes_hash, content_hash
@@ -39,12 +40,78 @@ from memoriter.values import dataclass
 from memoriter.workspace import MAX_BYTES, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from memoriter.agent._session_files import Entry
     from memoriter.agent.flush._decision import Step
     from memoriter.config import Compaction
     from memoriter.workspace import Workspace
+
+LogEntry = tuple[str, ...]
+"""Lines of a list item with its continuation, of a heading, or of a paragraph."""
+
+_ENTRY_START = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]|#{1,6}[ \t]")
+_HEADING = re.compile(r"#{1,6}[ \t]")
+
+
+@dataclass(frozen=True, slots=True)
+class LogDifference:
+    """The difference between two versions of a log."""
+
+    new: tuple[str, ...]
+    """Entries that only the later version has, each once and in order; headings do not count."""
+    gone: tuple[str, ...]
+    """Lines that only the earlier version has, because they were removed or changed."""
+
+
+def log_difference(before: str, after: str) -> LogDifference:
+    """Return the new entries of a log and the lines that it lost.
+
+    Only equal lines and entries count as the same: lines that only moved are neither new nor gone, and an entry that
+    equals an older one is not new. Lines are compared without their line endings. The texts hold the bytes of the file
+    (`surrogateescape`), so bytes that are not valid text are compared, too.
+    """
+    if before == after:
+        return LogDifference((), ())
+    earlier = Counter(_nonblank_lines(before))
+    later = Counter(_nonblank_lines(after))
+    previous = set(log_entries(before))
+    new = {
+        "\n".join(entry): None
+        for entry in log_entries(after)
+        if not _HEADING.match(entry[0]) and entry not in previous and any(later[line] > earlier[line] for line in entry)
+    }
+    # Appending to a last line without a line ending changes that line, but removes nothing.
+    gone = () if after.startswith(before) else tuple((earlier - later).elements())
+    return LogDifference(tuple(new), gone)
+
+
+def log_entries(text: str) -> list[LogEntry]:
+    """Return the entries of a log, without the blank lines between them."""
+    entries = list[list[str]]()
+    open_entry = False
+    for line in _lines(text):
+        if not line.strip(" \t\r"):
+            open_entry = False
+        elif open_entry and not _ENTRY_START.match(line):
+            entries[-1].append(line)
+        else:
+            # An indented paragraph below a list item belongs to the item.
+            if not open_entry and entries and line[0] in " \t" and not _HEADING.match(entries[-1][0]):
+                entries[-1].append(line)
+            else:
+                entries.append([line])
+            open_entry = not _HEADING.match(line)
+    return [tuple(entry) for entry in entries]
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line.removesuffix("\r") for line in text.split("\n"))
+
+
+def _nonblank_lines(text: str) -> Iterator[str]:
+    return (line for line in _lines(text) if line.strip(" \t\r"))
+
 
 DEFAULT_WINDOW = 200_000
 """Tokens of a model's context window, if neither the host nor the settings know it."""
@@ -176,11 +243,8 @@ class Flushing:
         """Settle the requested flush; return None if none was requested or another process has settled it.
 
         The log is only read. If lines that it had at the request are gone or changed, the snapshot is kept and a
-        diagnostic names it.
-
-        Args:
-            reply: the model's answer; None: unknown.
-            last: True if no further answer can arrive. Otherwise a flush that has written nothing stays requested.
+        diagnostic names it. Unless the reply is the last that can arrive, a flush that has written nothing stays
+        requested.
 
         Raises:
             WriteError: the state could not be read or written; the snapshot is still kept.
@@ -346,8 +410,7 @@ class Flushing:
 
 
 def _own_fields(entry: Entry) -> dict[str, Any]:
-    own = entry.get(OWN_KEY)
-    return dict(cast("dict[str, Any]", own)) if isinstance(own, dict) else {}
+    return table_of(entry.get(OWN_KEY))
 
 
 def _text(content: bytes) -> str:
