@@ -9,9 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
-from memoriter.embed import embed_in_batches
 from memoriter.errors import MemoriterError, OverBudget, sentence
-from memoriter.masking import mask_outgoing
 from memoriter.statements import says_now
 from memoriter.tidy._compare import words_of
 from memoriter.tidy._propose import Proposal, identify, is_older, may_merge, rank, replacement
@@ -121,6 +119,8 @@ def _near_pairs(
         return []
     import numpy as np
 
+    from memoriter.embed import embed_in_batches
+
     provider = embedding()
     vectors = np.zeros((len(statements), provider.spec.dimensions), np.float32)
     for batch in embed_in_batches(provider, [each.text for each in statements], role="document"):
@@ -143,6 +143,8 @@ def _near_pairs(
 
 def _message(pairs: Sequence[Pair]) -> str:
     """Return the lines of JSON with the statements, in which secrets are masked."""
+    from memoriter.masking import mask_outgoing
+
     lines = (
         {"pair": number, "a": mask_outgoing(pair.best.text), "b": mask_outgoing(pair.other.text)}
         for number, pair in enumerate(pairs, 1)
