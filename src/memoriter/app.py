@@ -176,8 +176,8 @@ def assemble(
         *notes.find_notices(index_files(index.path)),
         *effect_diagnostics(configuration),
     )
-    language_model = language_model_of(configuration, settings, env, embedding)
-    return Assembly(notes, backend, builtin, embedding, language_model, notices, again)
+    model = language_model_of(configuration, env, embedding)
+    return Assembly(notes, backend, builtin, embedding, model, notices, again)
 
 
 def backend_setup(configuration: Configuration, agent: str, env: Environment, workspace: Path) -> BackendSetup | None:

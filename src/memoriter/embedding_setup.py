@@ -111,20 +111,16 @@ def reranking_of(
     )
 
 
-def language_model_of(
-    configuration: Configuration, settings: MemorySearch, env: Environment, embedding: Embedding
-) -> LanguageModel | None:
+def language_model_of(configuration: Configuration, env: Environment, embedding: Embedding) -> LanguageModel | None:
     """Return the language model of `memory.tidy`; None if the settings name none."""
     written = configuration.settings.memory.tidy
-    model = written.model.strip()
-    if not model:
+    if not written.model:
         return None
     from memoriter.backends import LanguageModel
     from memoriter.config import ModelProvider
-    from memoriter.embed import ChatSettings
 
     service = ModelProvider(base_url=written.base_url, api_key=written.api_key)
-    return LanguageModel(ChatSettings(model, _address(service, None, env.environ), settings.offline), embedding)
+    return LanguageModel(written.model, _address(service, None, env.environ), embedding)
 
 
 def _address(

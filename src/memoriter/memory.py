@@ -601,14 +601,7 @@ class Memory:
         model = self._assembly.language_model
         if model is None:
             return TidyReport(tuple(proposals))
-        more, reasons = propose_by_model(
-            statements,
-            proposals,
-            model,
-            refused=refused,
-            dated=self._day_of,
-            embedding=self._assembly.embedding.open,
-        )
+        more, reasons = propose_by_model(statements, proposals, model, refused=refused, dated=self._day_of)
         return TidyReport((*proposals, *more), reasons)
 
     @checked

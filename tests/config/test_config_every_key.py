@@ -225,6 +225,7 @@ def parts(memory: Memory) -> dict[str, Any]:
     chosen: Any = assembly.backend
     backend: Any = getattr(chosen, "builtin", chosen)
     embedding = backend.embedding
+    model = assembly.language_model
     environment = session_environment_of(assembly, plugins_of(assembly), memory, memory.session_started)
     watch: Any = assembly.watch(Event(), print)
     transcripts = assembly.notes.workspace.transcripts
@@ -236,7 +237,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "qmd": plain(chosen.plan) if isinstance(chosen, QmdBackend) else None,
         "provider": plain(embedding.settings),
         "reranker": plain(backend.reranking.settings) if backend.reranking else None,
-        "language model": plain(assembly.language_model.settings) if assembly.language_model else None,
+        "language model": [plain(model.name), plain(model.service)] if model else None,
         "budget": plain(embedding.budget),
         "batch": plain(embedding.rules),
         "extra": plain(assembly.notes.workspace._extra_paths),

@@ -39,14 +39,12 @@ from memoriter.lazy import lazy_names
 
 if TYPE_CHECKING:
     from memoriter.embed._batches import Embedded, embed_in_batches
-    from memoriter.embed._chat import ChatSettings, choose_chat, open_chat
     from memoriter.embed._rerank import Judge, Reranker, RerankSettings, choose_reranker, open_reranker
     from memoriter.embed.remote.batch import BatchJob, BatchRules, Collected, batch_vendors
 
 __all__ = [
     "BatchJob",
     "BatchRules",
-    "ChatSettings",
     "Choice",
     "Collected",
     "Embedded",
@@ -62,7 +60,6 @@ __all__ = [
     "batch_of",
     "batch_vendors",
     "choose",
-    "choose_chat",
     "choose_fallback",
     "choose_reranker",
     "cosine",
@@ -72,7 +69,6 @@ __all__ = [
     "max_input_tokens",
     "model_place",
     "normalise",
-    "open_chat",
     "open_choice",
     "open_provider",
     "open_reranker",
@@ -93,7 +89,6 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_batches": "Embedded embed_in_batches",
-        "_chat": "ChatSettings choose_chat open_chat",
         "_rerank": "Judge RerankSettings Reranker choose_reranker open_reranker",
         "remote.batch": "BatchJob BatchRules Collected batch_vendors",
     },

@@ -141,7 +141,7 @@ def replacement(older: Statement, newer: Statement, reason: str) -> Proposal:
     """Return the proposal that a statement goes because of a newer one, which moves into the long-term memory."""
     moves = older.place == "long-term" and newer.place == "daily"
     return Proposal(
-        identify("outdated", older.text, newer.text),
+        id_of("outdated", older.text, newer.text),
         "outdated",
         reason,
         (older, newer) if moves else (older,),
@@ -181,21 +181,12 @@ def _merges(group: Sequence[Statement], words: dict[str, Words]) -> Iterator[Pro
         reason = f"It is said {times}, and most fully in {fullest.citation}."
         others = tuple(each for each in copies if each is not fullest)
         removed = (best, fullest, *others)
-        yield Proposal(
-            identify("merge", best.text, fullest.text),
-            "merge",
-            reason,
-            removed,
-            None,
-            fullest.text,
-            fullest.author,
-            True,
-        )
+        identifier = id_of("merge", best.text, fullest.text)
+        yield Proposal(identifier, "merge", reason, removed, None, fullest.text, fullest.author, True)
     else:
         reason = f"It is said {times}; {best.citation} stays."
-        yield Proposal(
-            identify("merge", best.text, *(each.text for each in copies)), "merge", reason, tuple(copies), best
-        )
+        identifier = id_of("merge", best.text, *(each.text for each in copies))
+        yield Proposal(identifier, "merge", reason, tuple(copies), best)
 
 
 def rank(statement: Statement) -> tuple[bool, bool, bool]:
@@ -221,7 +212,7 @@ def _moves(group: Sequence[Statement], words: dict[str, Words]) -> Iterator[Prop
     kind = next(filter(None, (lasting(each.text, words[each.text]) for each in group)), None)
     if why or kind:
         yield Proposal(
-            identify("move", fullest.text),
+            id_of("move", fullest.text),
             "move",
             why or _WHY[str(kind)],
             tuple(group),
@@ -240,6 +231,6 @@ def _age(each: Statement) -> tuple[str, int]:
     return (each.day.isoformat() if each.day else "", each.start_line)
 
 
-def identify(kind: str, *texts: str) -> str:
+def id_of(kind: str, *texts: str) -> str:
     """Return the id of a proposal about statements with these texts."""
     return content_hash("\n".join([kind, *sorted(map(fold, texts))]))[:10]
