@@ -91,7 +91,7 @@ def measure(half: str) -> Figures:
         folder = Path(temporary, "notes")
         write_notes(folder, figures.families)
         with Memory.open(folder, home=Path(temporary, "home")) as memory:
-            proposals = memory.tidy()
+            proposals = memory.tidy().proposals
     figures.proposals = len(proposals)
     owners = {
         (path, text): number for number, family in enumerate(figures.families) for path, _, text in family.statements

@@ -473,6 +473,7 @@ now | list of text | the lines of the note now
 
 Tidy: What would make the notes shorter or truer.
 proposals | list of [Proposal] | nothing of them is done yet
+reasons | list of [Reason] | why the language model did not compare all statements
 
 Proposal: A change of notes that is proposed.
 id | text | the same whenever the same statements are proposed

@@ -255,9 +255,9 @@ def taken_back_json(plan: TakeBackPlan, *, dry_run: bool) -> dict[str, Any]:
     return {"dryRun": dry_run, **json_of("TakenBack", plan)}
 
 
-def proposals_json(proposals: Iterable[object]) -> dict[str, Any]:
+def tidy_json(report: object) -> dict[str, Any]:
     """Return what `Memory.tidy` proposes."""
-    return {"proposals": [json_of("Proposal", each) for each in proposals]}
+    return json_of("Tidy", report)
 
 
 def compact_json(report: CompactReport) -> dict[str, Any]:

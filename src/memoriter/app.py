@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from memoriter.backends import BackendSettings, BuiltinBackend, Clocks
 from memoriter.config import agent_name, effect_diagnostics, foreign_diagnostics
-from memoriter.embedding_setup import embedding_of, reranking_of
+from memoriter.embedding_setup import embedding_of, language_model_of, reranking_of
 from memoriter.entry_points import BACKENDS, load_named
 from memoriter.environment import Environment, read_environment
 from memoriter.index import index_files, network_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from memoriter.agent import SessionEnvironment
-    from memoriter.backends import BackendSetup, Embedding, MemoryBackend
+    from memoriter.backends import BackendSetup, Embedding, LanguageModel, MemoryBackend
     from memoriter.config import Configuration, IndexPlace, MemorySearch
     from memoriter.memory_like import MemoryLike
     from memoriter.plugins import Plugins
@@ -47,6 +47,8 @@ class Assembly:
     builtin: BuiltinBackend
     """The builtin engine, which answers alone or behind another backend."""
     embedding: Embedding
+    language_model: LanguageModel | None
+    """What `tidy` asks, if the settings name one."""
     notices: tuple[Diagnostic, ...]
     """Diagnostics about untrusted files, files that others could read, and settings without effect."""
     again: Callable[[], Assembly]
@@ -174,7 +176,8 @@ def assemble(
         *notes.find_notices(index_files(index.path)),
         *effect_diagnostics(configuration),
     )
-    return Assembly(notes, backend, builtin, embedding, notices, again)
+    model = language_model_of(configuration, env, embedding)
+    return Assembly(notes, backend, builtin, embedding, model, notices, again)
 
 
 def backend_setup(configuration: Configuration, agent: str, env: Environment, workspace: Path) -> BackendSetup | None:

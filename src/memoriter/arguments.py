@@ -196,7 +196,7 @@ RULES: dict[str, Rule] = FILTERS | {
     **dict.fromkeys(("query", "citation", "text", "origin", "match", "session", "key", "agent", "about"), _TEXT),
     **dict.fromkeys(("identifier", "token"), _TEXT),
     **dict.fromkeys(("explain", "update", "operators", "force", "vectors", "unused", "damaged"), _FLAG),
-    **dict.fromkeys(("again", "deep", "writable", "project", "renew", "index", "success", "dry_run"), _FLAG),
+    **dict.fromkeys(("again", "deep", "writable", "project", "renew", "index", "success", "dry_run", "tidy"), _FLAG),
     **dict.fromkeys(("prompt", "conversation"), _TEXT),
     "max_chars": _whole(0),
     "seconds": ("a number", _is_number),

@@ -57,6 +57,7 @@ DiagnosticCode = Literal[
     "no_text",
     "no_vectors",
     "no_words",
+    "not_compared",
     "not_indexed",
     "not_reranked",
     "not_sent",

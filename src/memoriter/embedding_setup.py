@@ -1,4 +1,4 @@
-"""The embedding provider and the reranker that the settings name, and the ledger of what services cost."""
+"""The models that the settings name: for embedding, reranking and comparing; and the ledger of what services cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from memoriter.backends import Reranking
+    from memoriter.backends import LanguageModel, Reranking
     from memoriter.config import Configuration, MemorySearch, ModelProvider, RemoteSection, RerankRemote
     from memoriter.embed import BatchRules
     from memoriter.environment import Environment
@@ -109,6 +109,18 @@ def reranking_of(
         embedding.calls,
         attended=embedding.attended,
     )
+
+
+def language_model_of(configuration: Configuration, env: Environment, embedding: Embedding) -> LanguageModel | None:
+    """Return the language model of `memory.tidy`; None if the settings name none."""
+    written = configuration.settings.memory.tidy
+    if not written.model:
+        return None
+    from memoriter.backends import LanguageModel
+    from memoriter.config import ModelProvider
+
+    service = ModelProvider(base_url=written.base_url, api_key=written.api_key)
+    return LanguageModel(written.model, _address(service, None, env.environ), embedding)
 
 
 def _address(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memoriter.journal import Change, History, HistoryReport, LineOrigin, NoteDifference, TakeBackPlan
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
-    from memoriter.tidy import Proposal, Refusals, Statement
+    from memoriter.tidy import Proposal, Refusals, Statement, TidyReport
     from memoriter.tools import Tool
     from memoriter.types import (
         CompactReport,
@@ -361,7 +361,10 @@ class Memory:
             raise UsageError(
                 "The method plan_forget takes one argument.", remedy="Give exactly one of path, match and session."
             )
-        return self._backend.plan_forget(ForgetRequest.of(path, match, session))
+        plan = self._backend.plan_forget(ForgetRequest.of(path, match, session))
+        model = self._assembly.language_model
+        sent = model and model.sent
+        return replace(plan, unreached=(*plan.unreached, sent)) if sent else plan
 
     @checked
     def forget(self, plan: ForgetPlan) -> Forgotten:
@@ -583,16 +586,23 @@ class Memory:
         self._history.amend(change, text)
 
     @checked
-    def tidy(self) -> tuple[Proposal, ...]:
+    def tidy(self) -> TidyReport:
         """Return what would make the notes shorter or truer; nothing is changed.
 
         Proposed are the merging of repeated statements, the move of lasting ones from daily notes to the long-term
-        memory, and the end of those of which a later one says otherwise. What was refused is not proposed again.
+        memory, and the end of those of which a later one says otherwise. What was refused is not proposed again. The
+        language model of `memory.tidy`, if there is one, compares statements in other words.
         """
-        from memoriter.tidy import all_statements, propose
+        from memoriter.tidy import TidyReport, all_statements, propose, propose_by_model
 
         statements = list(all_statements(self._notes.trusted_workspace, self.configuration.settings.memory.daily_note))
-        return tuple(propose(statements, refused=self._refusals.read(), dated=self._day_of))
+        refused = self._refusals.read()
+        proposals = propose(statements, refused=refused, dated=self._day_of)
+        model = self._assembly.language_model
+        if model is None:
+            return TidyReport(tuple(proposals))
+        more, reasons = propose_by_model(statements, proposals, model, refused=refused, dated=self._day_of)
+        return TidyReport((*proposals, *more), reasons)
 
     @checked
     def accept_proposal(self, proposal: Proposal, text: str | None = None) -> tuple[str, ...]:
@@ -752,9 +762,14 @@ class Memory:
         return self._workspace.daily(self.now().date()).relative_to(self._workspace.root).as_posix()
 
     @checked
-    def egress_notice(self) -> str | None:
-        """Return the notice that notes will go to a service; None if they stay here, or if it was returned before."""
-        return self._backend.egress_notice()
+    def egress_notice(self, *, tidy: bool = False) -> str | None:
+        """Return the notice that notes will go to a service; None if they stay here, or if it was returned before.
+
+        With `tidy`, it includes the language model of `memory.tidy`.
+        """
+        model = self._assembly.language_model if tidy else None
+        notices = self._backend.egress_notice(), model and model.egress_notice()
+        return " and to ".join(filter(None, notices)) or None
 
     @checked
     def status(self, *, deep: bool = False) -> Status:

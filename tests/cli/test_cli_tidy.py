@@ -39,7 +39,7 @@ def review(program: Program, monkeypatch: pytest.MonkeyPatch, keys: str, edited:
     monkeypatch.setattr("memoriter.cli._tidy.is_interactive", lambda _: True)
     monkeypatch.setattr("click.getchar", lambda echo: next(pressed))
     monkeypatch.setattr("click.edit", lambda text, extension: edited)
-    assert program("tidy", "--review").exit_code == 0
+    assert program("review", "--tidy").exit_code == 0
 
 
 def kinds(program: Program) -> list[str]:
@@ -58,7 +58,7 @@ def test_proposals_are_shown_with_reasons_and_nothing_is_changed(
     assert "It is a decision." in shown
     assert kinds(program) == ["outdated", "merge", "move"]
     assert notes() == before
-    assert program("tidy", "--review").exit_code == 2
+    assert program("review", "--tidy").exit_code == 2
 
 
 def test_accepted_changes_are_taken_back_by_one_command_each(
@@ -101,7 +101,7 @@ def test_a_note_that_was_changed_meanwhile_stays_as_it_is(
     from memoriter import Memory, WriteConflict
 
     with Memory.open(program.workspace, home=program.home) as memory:
-        proposal = next(each for each in memory.tidy() if each.kind == "merge")
+        proposal = next(each for each in memory.tidy().proposals if each.kind == "merge")
         (program.workspace / DAY).write_text("- Something else.\n", encoding="utf-8")
         before = notes()
         with pytest.raises(WriteConflict):

@@ -96,6 +96,7 @@ NO_DUMP = {
 }
 """Settings that their user reads itself, and where their effect is tested."""
 SERVICE = {f"{SEARCH}provider": "openai", f"{SEARCH}remote.baseUrl": "http://127.0.0.1:9/v1"}
+LANGUAGE_MODEL = {"memory.tidy.model": "gpt-x", "memory.tidy.baseUrl": "http://127.0.0.1:9/v1"}
 RERANKER = {f"{SEARCH}query.rerank.provider": "compatible"}
 SESSIONS = {f"{SEARCH}sources": ["memory", "sessions"], f"{SEARCH}experimental.sessionMemory": True}
 QMD_PATH = {"memory.backend": "qmd", "memory.qmd.paths[].path": "/more"}
@@ -115,6 +116,8 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     LONG_TERM.removesuffix("."): LONG_TERM_ON,
     **{f"{LONG_TERM}config.{name}": CAPTURING for name in ("captureMaxChars", "captureRules", "customTriggers")},
     f"{LONG_TERM}config.autoAcceptScore": {**CAPTURING, f"{LONG_TERM}config.autoCapture": "inbox"},
+    "memory.tidy": LANGUAGE_MODEL,
+    "memory.tidy.model": {},
     "memory.qmd": {"memory.backend": "qmd"},
     **{f"memory.qmd.paths[].{name}": QMD_PATH for name in ("pattern", "name")},
     **{f"memory.qmd.scope.rules[].match.{name}": QMD_RULE for name in ("channel", "chatType", "keyPrefix")},
@@ -222,6 +225,7 @@ def parts(memory: Memory) -> dict[str, Any]:
     chosen: Any = assembly.backend
     backend: Any = getattr(chosen, "builtin", chosen)
     embedding = backend.embedding
+    model = assembly.language_model
     environment = session_environment_of(assembly, plugins_of(assembly), memory, memory.session_started)
     watch: Any = assembly.watch(Event(), print)
     transcripts = assembly.notes.workspace.transcripts
@@ -233,6 +237,7 @@ def parts(memory: Memory) -> dict[str, Any]:
         "qmd": plain(chosen.plan) if isinstance(chosen, QmdBackend) else None,
         "provider": plain(embedding.settings),
         "reranker": plain(backend.reranking.settings) if backend.reranking else None,
+        "language model": [plain(model.name), plain(model.service)] if model else None,
         "budget": plain(embedding.budget),
         "batch": plain(embedding.rules),
         "extra": plain(assembly.notes.workspace._extra_paths),

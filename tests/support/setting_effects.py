@@ -25,6 +25,8 @@ CONDITIONS: dict[Key, str] = {
     ("memory", "qmd", "limits", "maxInjectedChars"): "an agent searches or gets memories before its turn",
     ("memory", "capture"): "the hooks `post-compact` and `session-end` are installed",
     ("memory", "qmd"): '`memory.backend` is `"qmd"`',
+    ("memory", "tidy"): "`memoriter tidy` or `memoriter review --tidy` runs, and `tidy.model` is set",
+    ("memory", "tidy", "model"): "`memoriter tidy` or `memoriter review --tidy` runs",
     ("trust", "agent"): AGENT,
     ("models", "providers"): "`memorySearch.provider` or `fallback` names the service",
     LONG_TERM: '`plugins.slots.memory` names `"memory-lancedb"`',

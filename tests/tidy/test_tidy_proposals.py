@@ -22,7 +22,7 @@ def proposals(folder: Path, notes: dict[str, str]) -> list[Proposal]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     with Memory.open(folder / "notes", home=folder / "home") as memory:
-        return list(memory.tidy())
+        return list(memory.tidy().proposals)
 
 
 @pytest.mark.slow

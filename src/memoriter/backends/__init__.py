@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memoriter.backends._about import changes_about
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
+    from memoriter.backends._language_model import TO_COMPARE, LanguageModel
     from memoriter.backends._ledger import Ledger
     from memoriter.backends._past import PAST_NOTES, index_past, keep_states, make_state, state_name, texts_in_past
     from memoriter.backends._reranking import TO_RERANK, Reranking
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PAST_NOTES",
+    "TO_COMPARE",
     "TO_RERANK",
     "BackendSettings",
     "BackendSetup",
@@ -31,6 +33,7 @@ __all__ = [
     "ForgetPlan",
     "ForgetRequest",
     "Forgotten",
+    "LanguageModel",
     "Ledger",
     "MemoryBackend",
     "Reranking",
@@ -58,6 +61,7 @@ __getattr__ = lazy_names(
         "_about": "changes_about",
         "_git": "commit_of_line commits_of",
         "_past": "PAST_NOTES index_past keep_states make_state state_name texts_in_past",
+        "_language_model": "TO_COMPARE LanguageModel",
         "_ledger": "Ledger",
         "_store_copy": "CopyReport copy_index plan_copy",
     },

@@ -167,17 +167,25 @@ def rollback_command(
 
 
 @click.command(cls=Command, name="review")
-def review_command() -> None:
+@click.option("--tidy", is_flag=True, help="Go through the proposals of `memoriter tidy` instead.")
+def review_command(*, tidy: bool) -> None:
     """Go through what agents wrote since the last review.
 
         memoriter review
+        memoriter review --tidy
         memoriter review --json
 
     On a terminal, press k to keep a change, e to edit its lines, d to drop it, and q to go on later. Elsewhere, it
-    prints the list. Next: memoriter undo ID.
+    prints the list. With --tidy, press a to accept a proposal, e to edit the text first, s to skip it, n to never see
+    it again, and q to end. Next: memoriter undo ID.
     """
     options = GlobalOptions.current()
     screen = options.screen
+    if tidy:
+        from memoriter.cli._tidy import show_proposals
+
+        show_proposals(options, review=True)
+        return
     with options.open_memory() as memory:
         report = memory.unreviewed()
         if screen.as_json:

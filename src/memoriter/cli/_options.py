@@ -183,24 +183,26 @@ class GlobalOptions:
             )
         )
 
-    def show_egress_notice(self, memory: Memory) -> Memory:
+    def show_egress_notice(self, memory: Memory, *, tidy: bool = False) -> Memory:
         """Print a notice if text of the notes is about to leave the machine, and return the same memory."""
-        if not self.quiet and (destination := memory.egress_notice()):
+        if not self.quiet and (destination := memory.egress_notice(tidy=tidy)):
             self.screen.note(egress_line(destination))
         return memory
 
 
 def egress_line(destination: str) -> Line:
     """Return the line for the first time that text of the notes leaves the machine."""
-    from memoriter.backends import TO_RERANK
+    from memoriter.backends import TO_COMPARE, TO_RERANK
 
-    provider = 'memorySearch.provider to "bundled"'
-    off = 'memorySearch.query.rerank to "off"'
-    reranks = destination.endswith(TO_RERANK)
-    settings = provider
-    if reranks:
-        settings = f"{provider} and {off}" if " and to " in destination else off
-    remedy = f"To stay on this machine, set {settings} (memoriter config path)."
+    off = {TO_RERANK: 'memorySearch.query.rerank to "off"', TO_COMPARE: 'memory.tidy.model to ""'}
+    settings = dict.fromkeys(
+        next(
+            (setting for purpose, setting in off.items() if part.endswith(purpose)),
+            'memorySearch.provider to "bundled"',
+        )
+        for part in destination.split(" and to ")
+    )
+    remedy = f"To stay on this machine, set {' and '.join(settings)} (memoriter config path)."
     return ((f"Note text will be sent to {destination}. {remedy}", "yellow"),)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoriter.api_json import proposals_json
+from memoriter.api_json import tidy_json
 from memoriter.cli._options import Command, GlobalOptions
 from memoriter.cli._render import is_interactive, pluralize
 from memoriter.errors import UsageError
@@ -22,27 +22,33 @@ TITLES = {"merge": "Repeated", "move": "Lasting", "outdated": "Outdated"}
 
 
 @click.command(cls=Command, name="tidy")
-@click.option("--review", is_flag=True, help="Go through the proposals, one key each.")
-def tidy_command(*, review: bool) -> None:
+def tidy_command() -> None:
     """Propose what to merge, to move and to remove in the notes.
 
         memoriter tidy
-        memoriter tidy --review
         memoriter tidy --json
 
     It shows, with reasons, statements that are repeated, lasting ones in daily notes that belong in MEMORY.md, and
-    those of which a later one says otherwise. Without --review, nothing changes. In a review, press a to accept, e to
-    edit the text first, s to skip, n to never see a proposal again, and q to end. Next: memoriter undo ID.
+    those of which a later one says otherwise. Nothing changes. Next: memoriter review --tidy.
     """
-    options = GlobalOptions.current()
+    show_proposals(GlobalOptions.current(), review=False)
+
+
+def show_proposals(options: GlobalOptions, *, review: bool) -> None:
+    """Show the proposals, and ask what becomes of each in a review. Raises UsageError: there is no terminal for it."""
     screen = options.screen
     if review and not is_interactive(screen):
         raise UsageError("A review needs a terminal.", remedy="Run `memoriter tidy` to see the proposals.")
     with options.open_memory() as memory:
-        proposals = memory.tidy()
+        if model := memory.configuration.settings.memory.tidy.model:
+            options.show_egress_notice(memory, tidy=True)
+            screen.note(((f"Asking {model} about statements in other words.", "dim"),))
+        report = memory.tidy()
+        proposals = report.proposals
         if screen.as_json:
-            screen.json(proposals_json(proposals))
+            screen.json(tidy_json(report))
             return
+        screen.show_diagnostics(report.reasons)
         for number, proposal in enumerate(proposals, 1):
             screen.show(list(_proposal_lines(proposal)))
             if review and not _reviewed(memory, proposal, f"{number} of {len(proposals)}"):
@@ -51,7 +57,7 @@ def tidy_command(*, review: bool) -> None:
         screen.note((("There is nothing to tidy.", ""),))
     elif not review:
         count = pluralize(len(proposals), "proposal")
-        screen.note(((f"{count}; nothing was changed. Decide with `memoriter tidy --review`.", "dim"),))
+        screen.note(((f"{count}; nothing was changed. Decide with `memoriter review --tidy`.", "dim"),))
 
 
 def _reviewed(memory: Memory, proposal: Proposal, place: str) -> bool:

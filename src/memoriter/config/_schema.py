@@ -87,6 +87,22 @@ class JournalSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TidySettings(Section):
+    """A language model for `memoriter tidy`."""
+
+    model: Annotated[
+        str, Doc("The language model that `memoriter tidy` asks about statements in other words; empty: none")
+    ] = ""
+    base_url: Annotated[
+        str | None,
+        Doc("Address of its service with OpenAI's interface, such as `http://127.0.0.1:11434/v1`", address=True),
+    ] = field(default=None, repr=False)
+    api_key: Annotated[str | None, Doc("Key of its service; `${NAME}` is read from the environment", secret=True)] = (
+        field(default=None, repr=False)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings(Section):
     """Settings of the whole memory: its backend and citations."""
 
@@ -118,6 +134,7 @@ class MemorySettings(Section):
         bool, Doc("Record conversations with coding agents in the day's note when they are compacted or end")
     ] = False
     journal: Annotated[JournalSettings, Doc("The journal of changes")] = JournalSettings()
+    tidy: Annotated[TidySettings, Doc("A language model for `memoriter tidy`")] = TidySettings()
     citations: Annotated[Citations, Doc("Add `Source: path#L1-L2` to snippets; `auto`: in direct chats only")] = "auto"
     connector_tools: Annotated[
         bool, Doc("List `search` and `fetch`, which ChatGPT's connectors expect, for every client of MCP")

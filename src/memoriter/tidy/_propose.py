@@ -13,11 +13,12 @@ from memoriter.tidy._compare import is_state, lasting, replaced_value, words_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import date
 
     from memoriter.tidy._compare import Key, Words
     from memoriter.tidy._statements import Statement
+    from memoriter.types import Diagnostic
 
 Kind = Literal["merge", "move", "outdated"]
 
@@ -61,6 +62,19 @@ class Proposal:
         """The statement as it is afterwards."""
         return self.added or (self.kept.text if self.kept else "")
 
+    @property
+    def places(self) -> set[str]:
+        """The citations of its statements."""
+        return {each.citation for each in (*self.removed, *filter(None, [self.kept]))}
+
+
+@dataclass(frozen=True, slots=True)
+class TidyReport:
+    """Proposals, and what was wrong while they were made."""
+
+    proposals: tuple[Proposal, ...]
+    reasons: tuple[Diagnostic, ...] = ()
+
 
 def propose(
     statements: Sequence[Statement], *, refused: Collection[str], dated: Callable[[Statement], date | None]
@@ -76,9 +90,8 @@ def propose(
     used = set[str]()
     found = list[Proposal]()
     for proposal in (*_outdated(statements, words, dated), *_repeated(statements, words)):
-        places = {each.citation for each in (*proposal.removed, *filter(None, [proposal.kept]))}
-        if proposal.id not in refused and not places & used:
-            used |= places
+        if proposal.id not in refused and not proposal.places & used:
+            used |= proposal.places
             found.append(proposal)
     return found
 
@@ -100,7 +113,7 @@ def _outdated(
             changed.append(each)
     for newer in sorted(changed, key=_age, reverse=True):
         rivals = {id(each): each for subject in words[newer.text].subjects for each in by_subject[subject]}
-        older = [each for each in rivals.values() if _is_older(each, newer, each.day)]
+        older = [each for each in rivals.values() if is_older(each, newer, each.day)]
         latest = sorted(older, key=lambda each: (each.place == "daily", -each.day.toordinal() if each.day else 0))
         yield from _replacements(latest[:MOST_COMPARED], newer, words)
     for same in by_frame.values():
@@ -109,7 +122,7 @@ def _outdated(
             older = [
                 each
                 for each in same
-                if each.place != "daily" and (day := each.day or dated(each)) and _is_older(each, newest, day)
+                if each.place != "daily" and (day := each.day or dated(each)) and is_older(each, newest, day)
             ]
             yield from _replacements(older, newest, words)
 
@@ -121,17 +134,22 @@ def _replacements(older: Sequence[Statement], newer: Statement, words: dict[str,
     if not same and not newer.context and len({each.context for each in outdated}) == 1:
         same = outdated  # below a heading that the newer one does not name; there is no other that it could mean
     for each in same:
-        moves = each.place == "long-term" and newer.place == "daily"
-        yield Proposal(
-            _id("outdated", each.text, newer.text),
-            "outdated",
-            f"{newer.citation} says otherwise since {newer.day}.",
-            (each, newer) if moves else (each,),
-            None if moves else newer,
-            added=newer.text if moves else "",
-            author=newer.author if moves else "",
-            in_place=moves,
-        )
+        yield replacement(each, newer, f"{newer.citation} says otherwise since {newer.day}.")
+
+
+def replacement(older: Statement, newer: Statement, reason: str) -> Proposal:
+    """Return the proposal that a statement goes because of a newer one, which moves into the long-term memory."""
+    moves = older.place == "long-term" and newer.place == "daily"
+    return Proposal(
+        id_of("outdated", older.text, newer.text),
+        "outdated",
+        reason,
+        (older, newer) if moves else (older,),
+        None if moves else newer,
+        added=newer.text if moves else "",
+        author=newer.author if moves else "",
+        in_place=moves,
+    )
 
 
 def _repeated(statements: Sequence[Statement], words: dict[str, Words]) -> Iterator[Proposal]:
@@ -152,8 +170,8 @@ def _repeated(statements: Sequence[Statement], words: dict[str, Words]) -> Itera
 
 def _merges(group: Sequence[Statement], words: dict[str, Words]) -> Iterator[Proposal]:
     """Yield the proposal to keep the best of the statements in long-term memory and notes, and the fullest text."""
-    best = max(group, key=lambda each: (each.place == "long-term", each.place == "note", not each.author))
-    copies = [each for each in group if each is not best and _may_merge(best, each, words)]
+    best = max(group, key=rank)
+    copies = [each for each in group if each is not best and may_merge(best, each, words)]
     if not copies:
         return
     fullest = max(copies, key=lambda each: len(words[each.text].bare))
@@ -163,16 +181,21 @@ def _merges(group: Sequence[Statement], words: dict[str, Words]) -> Iterator[Pro
         reason = f"It is said {times}, and most fully in {fullest.citation}."
         others = tuple(each for each in copies if each is not fullest)
         removed = (best, fullest, *others)
-        yield Proposal(
-            _id("merge", best.text, fullest.text), "merge", reason, removed, None, fullest.text, fullest.author, True
-        )
+        identifier = id_of("merge", best.text, fullest.text)
+        yield Proposal(identifier, "merge", reason, removed, None, fullest.text, fullest.author, True)
     else:
         reason = f"It is said {times}; {best.citation} stays."
-        yield Proposal(_id("merge", best.text, *(each.text for each in copies)), "merge", reason, tuple(copies), best)
+        identifier = id_of("merge", best.text, *(each.text for each in copies))
+        yield Proposal(identifier, "merge", reason, tuple(copies), best)
 
 
-def _may_merge(best: Statement, other: Statement, words: dict[str, Words]) -> bool:
-    """Return whether two statements with the same words are about the same thing, by what is above them."""
+def rank(statement: Statement) -> tuple[bool, bool, bool]:
+    """Return the rank of a statement; of several that mean the same, one with the highest rank stays."""
+    return (statement.place == "long-term", statement.place == "note", not statement.author)
+
+
+def may_merge(best: Statement, other: Statement, words: Mapping[str, Words]) -> bool:
+    """Return whether two statements that mean the same are about the same thing, by what is above them."""
     if best.context == other.context:
         return words[best.text].telling and (best.place == "long-term" or best.path != other.path)
     return (not best.context or not other.context) and len(words[best.text].key.terms) >= 4
@@ -189,7 +212,7 @@ def _moves(group: Sequence[Statement], words: dict[str, Words]) -> Iterator[Prop
     kind = next(filter(None, (lasting(each.text, words[each.text]) for each in group)), None)
     if why or kind:
         yield Proposal(
-            _id("move", fullest.text),
+            id_of("move", fullest.text),
             "move",
             why or _WHY[str(kind)],
             tuple(group),
@@ -200,7 +223,7 @@ def _moves(group: Sequence[Statement], words: dict[str, Words]) -> Iterator[Prop
         )
 
 
-def _is_older(each: Statement, newer: Statement, day: date | None) -> bool:
+def is_older(each: Statement, newer: Statement, day: date | None) -> bool:
     return each is not newer and newer.day is not None and (day is None or day < newer.day)
 
 
@@ -208,5 +231,6 @@ def _age(each: Statement) -> tuple[str, int]:
     return (each.day.isoformat() if each.day else "", each.start_line)
 
 
-def _id(kind: str, *texts: str) -> str:
+def id_of(kind: str, *texts: str) -> str:
+    """Return the id of a proposal about statements with these texts."""
     return content_hash("\n".join([kind, *sorted(map(fold, texts))]))[:10]

@@ -15,6 +15,7 @@ from servers.base import (
     refused,
     reset,
 )
+from servers.chat import ChatServer
 from servers.gemini import GeminiServer
 from servers.mistral import MistralServer
 from servers.ollama import OllamaServer
@@ -29,6 +30,7 @@ __all__ = [
     "RERANK_SERVERS",
     "SERVERS",
     "Answer",
+    "ChatServer",
     "CohereServer",
     "Fault",
     "GeminiServer",
