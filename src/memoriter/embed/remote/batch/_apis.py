@@ -306,8 +306,12 @@ def parse_progress(body: bytes, service: str) -> BatchProgress:
 
 def parse_rows(body: bytes) -> list[BatchRow]:
     """Parse lines of `{"custom_id", "response": {"status_code", "body"}, "error"}`; skip other lines."""
-    entries = map(_as_object, _parse_lines(body))
-    return [_parse_row(key, entry) for entry in entries if isinstance(key := entry.get("custom_id"), str)]
+    rows: list[BatchRow] = []
+    for entry in map(_as_object, _parse_lines(body)):
+        key = entry.get("custom_id")
+        if isinstance(key, str):
+            rows.append(_parse_row(key, entry))
+    return rows
 
 
 def _parse_lines(body: bytes) -> list[Any]:
