@@ -116,7 +116,8 @@ def test_pairs_go_in_messages_of_25_and_300_at_most(env: MemoryEnv, server: Chat
     assert [len(server.pairs_of(call)) for call in server.calls] == [25] * 12
 
 
-def test_a_refused_pair_is_not_sent_again(env: MemoryEnv, server: ChatServer) -> None:
+def test_what_was_refused_is_not_sent_again(env: MemoryEnv, server: ChatServer) -> None:
+    env.write("memory/2026-02-11.md", "- The bins go out on Mondays.\n")
     memory = env.open()
     for proposal in memory.tidy().proposals:
         memory.refuse_proposal(proposal)
@@ -124,6 +125,7 @@ def test_a_refused_pair_is_not_sent_again(env: MemoryEnv, server: ChatServer) ->
 
     assert memory.tidy().proposals == ()
     assert ("Ben is allergic to peanuts.", "Ben can't eat peanuts.") not in server.pairs
+    assert not any("bins" in one and "bins" in other for one, other in server.pairs)
 
 
 @pytest.mark.parametrize(
