@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from memoriter.errors import IndexBusy, IndexUnavailable
+from memoriter.index import _content
 from memoriter.index._open_file import OpenFile
 from memoriter.index._reader import FORGETTING, IndexReader
-from memoriter.index.files import _files, _queries
 from memoriter.index.store import _connection
 from memoriter.index.store._connection import (
     WriteInSnapshotError,
@@ -211,17 +211,17 @@ class Index(IndexReader):
         names: Collection[str] = (),
     ) -> None:
         with self._file.writing() as connection:
-            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
+            change = _content.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
             _cache.mark_used(connection, change.added, now=self._file.clock())
             self._file.vectors.apply_change(change)
 
     def touch_file(self, source: Source, *, tail: str | None = None) -> None:
         with self._file.writing() as connection:
-            _files.touch(connection, source, tail)
+            _content.touch(connection, source, tail)
 
     def remove_files(self, paths: Collection[str]) -> None:
         with self._file.writing() as connection:
-            self._file.vectors.apply_change(_files.remove(connection, paths))
+            self._file.vectors.apply_change(_content.remove(connection, paths))
 
     def choose_engine(self, name: EngineName) -> None:
         """Select the vector engine; `auto` picks by size."""
@@ -281,9 +281,9 @@ class Index(IndexReader):
             with self._file.reading() as connection:
                 deleted = _connection.counter(connection, "deleted")
                 chunks = self._file.counts.corpus(connection).chunks if deleted else 0
-                if deleted and (always or _queries.is_purge_due(deleted, chunks)):
+                if deleted and (always or _content.is_purge_due(deleted, chunks)):
                     with _connection.transaction(connection):
-                        _queries.purge(connection)
+                        _content.purge(connection)
                 _connection.vacuum_and_checkpoint(connection)
 
     @contextmanager
@@ -384,7 +384,7 @@ def merge_words(connection: Database) -> None:
     """Merge the word index into one piece. Expects an open transaction."""
     # `purge` does nothing unless chunks were deleted; here it is always worth its time.
     set_counter(connection, "deleted", 1)
-    _queries.purge(connection)
+    _content.purge(connection)
 
 
 def count_unused(connection: Database) -> int:

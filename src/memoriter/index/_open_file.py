@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from memoriter.errors import IndexUnavailable
-from memoriter.index import _opening
-from memoriter.index.files import _files
+from memoriter.index import _content, _opening
 from memoriter.index.store import _connection
 from memoriter.index.store._connection import identity, translate_errors
 from memoriter.index.store._files import IndexFiles, on_network
@@ -53,7 +52,7 @@ class OpenFile:
         log among the connections of a process: if one that only reads opened it first, the others cannot write."""
         self.closed = False
         self.vectors: Vectors
-        self.counts = _files.Counts()
+        self.counts = _content.Counts()
         self.spec: ModelSpec | None = None
         """The model of the active vector set."""
         self.engine_setting: EngineName = "exact"
@@ -190,7 +189,7 @@ class OpenFile:
     def _content_changed(self) -> None:
         """Forget what is cached of the content."""
         self.version += 1
-        self.counts = _files.Counts()
+        self.counts = _content.Counts()
 
     # the file behind the path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log1p
 from typing import TYPE_CHECKING
 
-from memoriter.index.files import _files, _queries
+from memoriter.index import _content
 from memoriter.index.store import _connection
 from memoriter.index.vectors import _cache
 from memoriter.types import Filters
@@ -107,7 +107,7 @@ class IndexReader:
 
     def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
         with self._reading() as connection:
-            return _files.listing_of(connection, paths)
+            return _content.listing_of(connection, paths)
 
     def corpus(self) -> Corpus:
         """Return totals; they are counted once until the index changes."""
@@ -116,43 +116,43 @@ class IndexReader:
 
     def content(self) -> int:
         with self._reading() as connection:
-            return _files.content_counter(connection)
+            return _content.content_counter(connection)
 
     def content_version(self) -> str:
         with self._reading() as connection:
-            return f"{self._file.generation}-{_files.content_counter(connection)}"
+            return f"{self._file.generation}-{_content.content_counter(connection)}"
 
     def count(self, filters: Filters) -> int:
         with self._reading() as connection:
-            return _files.count(connection, filters)
+            return _content.count(connection, filters)
 
     def newest(self, filters: Filters, limit: int) -> list[int]:
         with self._reading() as connection:
-            return _files.newest(connection, filters, limit)
+            return _content.newest(connection, filters, limit)
 
     def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
         with self._reading() as connection:
-            return _files.passing(connection, ids, filters)
+            return _content.passing(connection, ids, filters)
 
     def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
         with self._reading() as connection:
-            return _files.rows(connection, ids)
+            return _content.rows(connection, ids)
 
     def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
         with self._reading() as connection:
-            return _files.scoring_rows(connection, ids)
+            return _content.scoring_rows(connection, ids)
 
     def ids_at(self, path: str) -> list[int]:
         with self._reading() as connection:
-            return _files.ids_at(connection, path)
+            return _content.ids_at(connection, path)
 
     def all_ids(self) -> list[int]:
         with self._reading() as connection:
-            return _files.all_ids(connection)
+            return _content.all_ids(connection)
 
     def places_of(self, text: str) -> list[tuple[str, int, int]]:
         with self._reading() as connection:
-            return _files.chunks_with(connection, text)
+            return _content.chunks_with(connection, text)
 
     # keywords
 
@@ -170,13 +170,13 @@ class IndexReader:
             chunks = self.corpus().chunks
             weights = {term: log1p(chunks / max(count, 1)) for term, count in counts.items()}
         with self._reading() as connection:
-            return _queries.search(connection, terms, limit=limit, filters=filters, frequency=counts, weights=weights)
+            return _content.search(connection, terms, limit=limit, filters=filters, frequency=counts, weights=weights)
 
     def keyword_search_all(
         self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
     ) -> list[tuple[int, float]]:
         with self._reading() as connection:
-            return _queries.search_all(connection, terms, limit=limit, filters=filters)
+            return _content.search_all(connection, terms, limit=limit, filters=filters)
 
     def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
         with self._reading() as connection:
@@ -184,7 +184,7 @@ class IndexReader:
 
     def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
         with self._reading() as connection:
-            return _files.other_names(connection, names)
+            return _content.other_names(connection, names)
 
     # vectors
 

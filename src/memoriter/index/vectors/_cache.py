@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint, spec_of
-from memoriter.index.files import _files
+from memoriter.index import _content
 from memoriter.index.store._connection import increment, storable
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.short_vectors import full_bytes, read_stored, short_bytes, shorten
@@ -213,9 +213,9 @@ def keys_of_chunks(connection: Database) -> set[bytes]:
 
 def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
     """Return the first waiting chunk (or the next id), and texts without a vector by key, starting at chunk `since`."""
-    first = _files.newest_id(connection) + 1
+    first = _content.newest_id(connection) + 1
     texts: dict[bytes, str] = {}
-    columns = f"chunks.id, chunks.key, {_files.CHUNK}"
+    columns = f"chunks.id, chunks.key, {_content.CHUNK}"
     statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {WAITING} ORDER BY chunks.id"  # noqa: S608 (fixed text)
     for chunk_id, key, *passage in cast(
         "Iterable[tuple[Any, ...]]", connection.execute(statement, {"since": since, "set": vector_set.id})
@@ -224,20 +224,20 @@ def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: i
         if len(texts) >= limit:
             break
         if key not in texts:
-            texts[key] = _files.make_chunk(*passage).contextual
+            texts[key] = _content.make_chunk(*passage).contextual
     return first, texts
 
 
 def missing_of(connection: Database, vector_set: VectorSet, ids: Collection[int], *, limit: int) -> dict[bytes, str]:
     """Return texts of chunks without a vector by key, of those with these ids, in their order."""
-    columns = f"chunks.key, {_files.CHUNK}"
+    columns = f"chunks.key, {_content.CHUNK}"
     statement = (
         f"SELECT {columns} FROM json_each(:ids) AS wanted JOIN chunks ON chunks.id = wanted.value"  # noqa: S608 (fixed text)
         f" WHERE {WAITING} ORDER BY wanted.key LIMIT :limit"
     )
     values = {"ids": json.dumps([int(each) for each in ids]), "set": vector_set.id, "limit": limit}
     rows = cast("Iterable[tuple[Any, ...]]", connection.execute(statement, values))
-    return {key: _files.make_chunk(*passage).contextual for key, *passage in rows}
+    return {key: _content.make_chunk(*passage).contextual for key, *passage in rows}
 
 
 def _forget_complete_items(connection: Database) -> None:
@@ -269,7 +269,7 @@ def vectors_of_chunks(
     if not ids:
         return np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
     batches = read_batches(
-        connection, vector_set, _VECTORS_OF_CHUNKS, (_files.id_list(ids), vector_set.id), batch=len(ids)
+        connection, vector_set, _VECTORS_OF_CHUNKS, (_content.id_list(ids), vector_set.id), batch=len(ids)
     )
     return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)))
 
@@ -288,7 +288,7 @@ def vectors_by_id(
     empty = np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
     if not places.size:
         return empty
-    values = (_files.id_list(places.tolist()), vector_set.id)
+    values = (_content.id_list(places.tolist()), vector_set.id)
     return next(read_batches(connection, vector_set, statement, values, batch=places.size), empty)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memoriter.index.files import _files
-from memoriter.index.files._queries import condition
+from memoriter.index import _content
+from memoriter.index._content import condition
 from memoriter.index.store._connection import snapshot, transaction
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
 from memoriter.index.vectors._code_cache import CodeCache
@@ -213,7 +213,7 @@ class CodesEngine:
         if filters not in self._filter_ids and len(self._filter_ids) >= _MAX_FILTERS:
             self._filter_ids.clear()
         checked, ids = self._filter_ids.get(filters, (0, np.empty(0, dtype=np.int64)))
-        newest = _files.newest_id(self._connection)
+        newest = _content.newest_id(self._connection)
         if newest > checked:
             where, values = condition(filters)
             statement = f"SELECT chunks.id FROM chunks WHERE {where} AND chunks.id BETWEEN ? AND ?"  # noqa: S608 (fixed text; values are bound)

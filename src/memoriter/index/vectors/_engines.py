@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from memoriter.errors import BadVector
-from memoriter.index.files import _files
-from memoriter.index.files._queries import condition
+from memoriter.index import _content
+from memoriter.index._content import condition
 from memoriter.index.store._connection import counter
 from memoriter.index.vectors import _cache
 
@@ -185,7 +185,7 @@ class ChunkScripts:
     def _load_new(self) -> None:
         import numpy as np
 
-        newest = _files.newest_id(self._connection)
+        newest = _content.newest_id(self._connection)
         if not self._newest_id:
             self._oldest_id = int(self._connection.execute("SELECT min(id) FROM chunks").get or newest)
         used = newest - self._oldest_id + 1
@@ -340,7 +340,7 @@ class ExactEngine:
         import numpy as np
 
         cached = int(self._connection.execute("SELECT max(id) FROM embedding_cache").get or 0)
-        chunks = _files.corpus(self._connection).chunks
+        chunks = _content.corpus(self._connection).chunks
         capacity = chunks + chunks // 4 + _ROOM
         self._slots = np.empty(capacity, dtype=np.int64)
         self._rows = np.empty((capacity, self._set.dimensions), dtype=np.float32)
@@ -353,7 +353,7 @@ class ExactEngine:
         """Load only new vectors; an id is never used twice, so a known id has a known vector."""
         import numpy as np
 
-        present = np.array(_files.all_ids(self._connection), dtype=np.int64)
+        present = np.array(_content.all_ids(self._connection), dtype=np.int64)
         fresh = np.setdiff1d(present, self._ids, assume_unique=True)
         if self._size + fresh.size > self._slots.size:
             self._load()
