@@ -14,8 +14,7 @@ import numpy as np
 from benchmarks._memory_process import peak_mb
 from benchmarks._timing import each
 from benchmarks._vectors import WordVectors
-from memoriter.index import Index
-from memoriter.index import _content
+from memoriter.index import Index, _content
 from memoriter.search import SearchSettings, clean_query, query_terms, rank
 from memoriter.sync import background_of
 from memoriter.types import Filters

@@ -20,7 +20,7 @@ from memoriter import Memory
 from memoriter.app import Environment, assemble
 from memoriter.errors import IndexBusy, PathRefused, UsageError, WriteConflict
 from memoriter.index import Index
-from memoriter.index.store._connection import vfs
+from memoriter.index._connection import vfs
 from memoriter.search import analyse
 from memoriter.sync import ChunkingSettings, entry_of
 from memoriter.types import Chunk, Source

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memoriter.folding import fold_tag
-from memoriter.index.store._connection import counter, increment, set_counter, storable
+from memoriter.index._connection import counter, increment, set_counter, storable
 from memoriter.records import COUNTED_OF_FILE, Corpus, IndexedFile, KindCount, ScoringRow, StoredChunk
 from memoriter.types import Chunk
 from memoriter.values import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import date
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.records import ChunkRecord
     from memoriter.types import Filters, Source, SourceKind
 

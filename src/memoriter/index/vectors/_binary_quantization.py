@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
 
 WORD = 64

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint, spec_of
 from memoriter.index import _content
-from memoriter.index.store._connection import increment, storable
+from memoriter.index._connection import increment, storable
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.short_vectors import full_bytes, read_stored, short_bytes, shorten
 from memoriter.values import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.types import ModelSpec
 
 

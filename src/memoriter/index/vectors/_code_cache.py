@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from memoriter.index.store._connection import counter
+from memoriter.index._connection import counter
 from memoriter.index.vectors import _binary_quantization, _segments
 from memoriter.index.vectors._engines import SLACK
 from memoriter.index.vectors._segments import id_array, is_in
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
     from memoriter.index.vectors._segments import BinaryCodes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memoriter.index import _content
+from memoriter.index._connection import snapshot, transaction
 from memoriter.index._content import condition
-from memoriter.index.store._connection import snapshot, transaction
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
 from memoriter.index.vectors._code_cache import CodeCache
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
     from memoriter.index.vectors._engines import EngineName, StandardizedCosines
     from memoriter.index.vectors._segments import CodeMeans

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from memoriter.errors import BadVector
 from memoriter.index import _content
+from memoriter.index._connection import counter
 from memoriter.index._content import condition
-from memoriter.index.store._connection import counter
 from memoriter.index.vectors import _cache
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._binary_quantization import Measurement
     from memoriter.index.vectors._cache import VectorSet
     from memoriter.types import Filters, ScriptBaselines

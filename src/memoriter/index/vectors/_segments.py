@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from memoriter.index import _content
-from memoriter.index.store._connection import counter, set_counter
+from memoriter.index._connection import counter, set_counter
 from memoriter.index.vectors import _binary_quantization, _cache
 from memoriter.index.vectors._cache import decode
 from memoriter.values import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._binary_quantization import Measurement
     from memoriter.index.vectors._cache import VectorSet
 

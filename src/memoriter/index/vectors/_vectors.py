@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
 from memoriter.index import _content
-from memoriter.index.store._connection import counter, increment, set_counter, transaction
+from memoriter.index._connection import counter, increment, set_counter, transaction
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import WAITING, decode
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
     from memoriter.index.vectors._engines import EngineName, VectorEngine
     from memoriter.types import ModelSpec, ScriptBaselines
