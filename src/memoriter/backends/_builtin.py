@@ -8,14 +8,11 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from memoriter.backends._background import index_words, last_run, run_in_background
-from memoriter.backends._changes import content_changes
-from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
-from memoriter.backends._health import WARMING, are_to_come, explain_hits, health_of
-from memoriter.backends._indexing import Indexing
+from memoriter.backends._context import WARMING, BackendContext, Question, Ranking, health_of, scope_of
+from memoriter.backends._indexing import Indexing, last_run
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
-from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
+from memoriter.errors import PROVIDER_FAILURES, EmbeddingError, IndexBusy, IndexUnavailable, TransientFailure
 from memoriter.search import (
     EmbeddedLine,
     SearchSettings,
@@ -80,6 +77,10 @@ WARMING_SECONDS = 0.5
 """How long a search waits for a model that is being loaded. The bundled model takes a tenth of it."""
 RANKINGS = 3
 """The most rankings for one search: it ranks again after passages that differ from their notes were repaired."""
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+"""Seconds until an index that cannot be read, or was replaced, is asked again for changes; each pause is twice as long
+as the one before."""
 OVERRIDING = tuple(each.name for each in fields(SearchSettings) if each.name in search_arguments())
 """The settings that an argument of a search overrides."""
 
@@ -176,7 +177,7 @@ class BuiltinBackend:
             if query.update:
                 reasons[:0] = self._indexing.update_before_search(index, deadline, progress, watch, question=text)
             else:
-                index_words(self._indexing, index, deadline)
+                self._indexing.index_words(index, deadline)
         with watch.stage("embed"):
             texts: list[tuple[str, Role]] = [(text, "query")] if text else []
             if query.lines:
@@ -225,7 +226,7 @@ class BuiltinBackend:
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
         is_late = question.deadline.passed
         certain = not is_late
-        if health.pending and not embeds_nothing and (vectors or not query.update or are_to_come(problem, reasons)):
+        if health.pending and not embeds_nothing and (vectors or not query.update or _are_to_come(problem, reasons)):
             certain = False
         deciding_hits = hits if query.time is None else deciding(hits)
         spec = self.embedding.slot().spec
@@ -243,7 +244,7 @@ class BuiltinBackend:
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if is_late else None,
-            reasons=() if hits and query.time is None else explain_hits(index, question, ranking),
+            reasons=() if hits and query.time is None else _explain_hits(index, question, ranking),
             understood=query.understood,
             certainty=ranking.certainty if certain else None,
         )
@@ -365,14 +366,26 @@ class BuiltinBackend:
         return self._indexing.follow(job, clock)
 
     def finish(self, stop: Event) -> SyncReport:
-        return run_in_background(self._indexing, stop)
+        return self._indexing.finish(stop)
 
     def content_version(self) -> str:
         return self._context.with_recovery(lambda index: index.content_version())
 
     def changes(self, stop: Event) -> Generator[str]:
         """Yield `content_version` now and after each change; see `MemoryBackend.changes`."""
-        return content_changes(self._context, stop)
+        seen = ""
+        pause = FIRST_PAUSE
+        while not stop.is_set():
+            try:
+                for version in self.index.changes(stop):
+                    pause = FIRST_PAUSE
+                    if version != seen:
+                        seen = version
+                        yield version
+            except IndexUnavailable as error:
+                log.debug("changes of the index cannot be followed now: %s", error)
+            stop.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
@@ -555,3 +568,38 @@ def _unsearched(query: Query, vectors: Vectors | None, problem: Diagnostic | Non
     names = " and ".join(f"`{kind}`" for kind in kinds)
     message = f"The lines of the type {names} were not searched, because vector search is not available."
     return Diagnostic("lines_unsearched", message, "Write a `lex` line with words, or run `memoriter doctor`.")
+
+
+def _are_to_come(problem: Diagnostic | None, reasons: Sequence[Diagnostic]) -> bool:
+    """Return whether only time keeps the vectors of a search away, and no failure of the provider."""
+    return problem in {None, WARMING} and PROVIDER_FAILURES.isdisjoint(each.code for each in reasons)
+
+
+def _explain_hits(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
+    """Return why there are no hits, or none of the time that the question names, and what would give some."""
+    query = question.query
+    hits = ranking.hits
+    reasons = list[Diagnostic]()
+    if query.time is not None and all(hit.outside_time for hit in hits):
+        from memoriter.search import nothing_then
+
+        reasons = [nothing_then(query)]
+    if not hits and not (reasons and query.newest):
+        reasons += _explain_empty(index, question, ranking)
+    return tuple(reasons)
+
+
+def _explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
+    """Return why there are no hits, and what would give some."""
+    from memoriter.search import diagnose_empty, search_without_limits
+
+    text = question.text
+    vector = question.vector
+    settings = ranking.settings
+    unlimited = search_without_limits(
+        index, text, vector, settings, filters=ranking.filters, now=ranking.now, typed=question.typed
+    )
+    reasons = diagnose_empty(unlimited)
+    if question.query.newest:  # no words were asked for
+        return tuple(reason for reason in reasons if reason.code == "filtered_out")
+    return reasons

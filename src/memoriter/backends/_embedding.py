@@ -22,15 +22,7 @@ from memoriter.backends._endpoint import (
     egress_notice,
     within,
 )
-from memoriter.backends._service_records import (
-    PATIENCE,
-    Attempts,
-    Batches,
-    Budget,
-    Observed,
-    UsageMeter,
-    reason_of,
-)
+from memoriter.backends._service_records import PATIENCE, Attempts, Batches, Budget, Observed, UsageMeter, reason_of
 from memoriter.embed import open_choice, refusal_of, spec_at_hand
 from memoriter.environment import Deadline
 from memoriter.errors import (
@@ -51,7 +43,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._ledger import Ledger
+    from memoriter.backends._service_records import Ledger
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
     from memoriter.store import Store
     from memoriter.types import Attempt, Role

@@ -19,21 +19,17 @@ from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed import EmbeddingProvider, ProviderContext
+    from memoriter.backends._service_records import Ledger, Observed
+    from memoriter.embed import Choice, EmbeddingProvider, ProviderContext, ProviderSettings
+    from memoriter.service_guard import ServiceGuard
     from memoriter.types import ModelSpec, Role
 
     Key = tuple[str, ...]
-    from collections.abc import Hashable
-
-    from memoriter.backends._ledger import Ledger
-    from memoriter.backends._service_records import Observed
-    from memoriter.embed import Choice, ProviderSettings
-    from memoriter.service_guard import ServiceGuard
 
 
 _T = TypeVar("_T")

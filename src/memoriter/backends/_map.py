@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memoriter.backends._cited_lines import citation_of
+from memoriter.backends._why_not import citation_of
 from memoriter.search import draw
 from memoriter.types import Diagnostic, MapGroup, MapPoint, NearDuplicates, PassageMap
 

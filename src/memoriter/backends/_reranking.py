@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.backends._endpoint import Calls
-    from memoriter.backends._ledger import Ledger
+    from memoriter.backends._service_records import Ledger
     from memoriter.embed import Choice, ProviderContext, Reranker, RerankSettings
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.search import PassageParts

@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memoriter.codes import stored_code
 from memoriter.embed import EmbedsWithin, SendsTexts, batch_of, price_of, price_row
@@ -35,12 +35,42 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._ledger import Ledger
     from memoriter.embed import BatchJob, BatchRules, Choice, Collected, EmbeddingProvider, ProviderContext
     from memoriter.store import Store
-    from memoriter.types import ModelSpec, Role
+    from memoriter.types import ModelSpec, Role, Spent
 
 _REMEDY = "Wait until midnight (UTC), or raise memorySearch.remote.budget; keyword search works meanwhile."
+
+
+class Ledger(Protocol):
+    """What must outlive every store: spending at providers, and what is known about them.
+
+    `memoriter.index.Ledger` implements it.
+    """
+
+    def add(self, provider: str, model: str, tokens: int, dollars: float | None) -> None:
+        """Record one response of a provider; `dollars` is None if the price is unknown."""
+        ...
+
+    def today(self) -> Spent:
+        """Return what was spent since midnight (UTC), at all providers."""
+        ...
+
+    def get(self, name: str) -> str | None:
+        """Return a stored value, or None."""
+        ...
+
+    def set(self, name: str, value: str) -> None:
+        """Store a value. Raises ProviderUnavailable if it cannot be written."""
+        ...
+
+    def swap(self, name: str, old: str, new: str) -> bool:
+        """Replace a stored value if it still is `old`; return whether it was."""
+        ...
+
+    def close(self) -> None:
+        """Close the ledger; it is reopened when needed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
