@@ -311,11 +311,6 @@ def chunks_with(connection: Database, text: str) -> list[tuple[str, int, int]]:
     return cast("list[tuple[str, int, int]]", result.fetchall())
 
 
-def content_counter(connection: Database) -> int:
-    """Return the content counter."""
-    return counter(connection, "content")
-
-
 def _column(connection: Database, statement: str, values: tuple[Any, ...]) -> list[int]:
     return [int(cast("int", value)) for (value,) in connection.execute(statement, values)]
 

@@ -39,6 +39,7 @@ from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
 
     from filelock import BaseFileLock
 
@@ -127,7 +128,7 @@ class IndexFiles:
             False if another file is there by now; then nothing was done.
         """
         make_private_folder(self.path.parent)
-        with self._swapping():
+        with self._locked(shared=False):
             if self.identity() != expected:
                 return False
             fresh = self.new_file()
@@ -145,7 +146,7 @@ class IndexFiles:
         Raises:
             IndexBusy: another process has the lease now, so what it published is newer.
         """
-        with self._swapping():
+        with self._locked(shared=False):
             self.lease.check()
             self._put_in_place(fresh, set_aside=False)
 
@@ -161,7 +162,7 @@ class IndexFiles:
         """Delete what a killed process was building, unless a process is building now."""
         left = [file for file in index_files(self.path) if file.suffix.partition("-")[0] == ".new"]
         if left:
-            with suppress(IndexBusy), self.lease.hold(0), self._swapping():
+            with suppress(IndexBusy), self.lease.hold(0), self._locked(shared=False):
                 for file in left:
                     _unlink(file)
 
@@ -181,20 +182,17 @@ class IndexFiles:
         finally:
             lock.release()
 
-    @contextmanager
-    def opening(self) -> Generator[None]:
+    def opening(self) -> AbstractContextManager[None]:
         """Keep the file in its place meanwhile; any number of processes may open it at once."""
-        with self._locked(shared=True):
-            yield
-
-    @contextmanager
-    def _swapping(self) -> Generator[None]:
-        """Keep every process from opening or replacing the file. Raises IndexBusy if one of them does not end."""
-        with self._locked(shared=False):
-            yield
+        return self._locked(shared=True)
 
     @contextmanager
     def _locked(self, *, shared: bool) -> Generator[None]:
+        """Keep every process from replacing the file, and from opening it unless `shared`.
+
+        Raises:
+            IndexBusy: one of them does not end.
+        """
         descriptor = self._open_lock(shared=shared)
         if descriptor is None or sys.platform == "win32":
             yield

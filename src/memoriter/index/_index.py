@@ -133,11 +133,11 @@ class IndexReader:
 
     def content(self) -> int:
         with self._reading() as connection:
-            return _content.content_counter(connection)
+            return _connection.counter(connection, "content")
 
     def content_version(self) -> str:
         with self._reading() as connection:
-            return f"{self._file.generation}-{_content.content_counter(connection)}"
+            return f"{self._file.generation}-{_connection.counter(connection, 'content')}"
 
     def count(self, filters: Filters) -> int:
         with self._reading() as connection:
@@ -571,11 +571,13 @@ class Index(IndexReader):
                 before = disk_bytes(self.path)
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
             with file.writing() as connection:
-                merge_words(connection)
+                # `purge` does nothing unless chunks were deleted; here it is always worth its time.
+                set_counter(connection, "deleted", 1)
+                _content.purge(connection)
             with file.reading() as connection:
                 # The engine updates its data in the file before the file is rewritten.
                 file.vectors.at((0,), version=file.version)
-                unused = count_unused(connection)
+                unused = _cache.count_unused(connection)
                 rewrite(file.storage, network=file.network)
             self.refresh()
         with translate_errors(self.path):
@@ -624,19 +626,6 @@ def disk_bytes(file: Path) -> int:
     """Return the size in bytes of an index file and its log; 0 if there is none."""
     parts = (file.with_name(file.name + log) for log in _LOGS)
     return sum(part.stat().st_size for part in parts if part.exists())
-
-
-def merge_words(connection: Database) -> None:
-    """Merge the word index into one piece. Expects an open transaction."""
-    # `purge` does nothing unless chunks were deleted; here it is always worth its time.
-    set_counter(connection, "deleted", 1)
-    _content.purge(connection)
-
-
-def count_unused(connection: Database) -> int:
-    """Return the number of vectors that no chunk or item refers to."""
-    statement = f"SELECT count(*) FROM embedding_cache AS known WHERE {_cache.UNUSED}"  # noqa: S608 (fixed text)
-    return int(connection.execute(statement).get)
 
 
 @logged("compact")

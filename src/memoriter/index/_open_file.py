@@ -173,11 +173,6 @@ class OpenFile:
 
     # state
 
-    @property
-    def now(self) -> float | None:
-        """The time to record for a write in seconds since 1970; None if nothing may be written."""
-        return None if self.inspected else self.clock()
-
     def check_writable(self) -> None:
         """Raise IndexUnavailable, with the reason, if the file can only be read."""
         if self.opened and (reason := self.opened.read_only_reason):
@@ -201,9 +196,8 @@ class OpenFile:
             self.spec = spec
 
     def _activate(self, spec: ModelSpec) -> None:
-        now = self.now
-        if now is not None:
-            self.vectors.register(spec, now=now)
+        if not self.inspected:
+            self.vectors.register(spec, now=self.clock())
         self.vectors.activate(spec)
 
     def _add_notice(self, reason: Diagnostic) -> None:
@@ -617,20 +611,16 @@ def check(connection: Database, target: Path) -> None:
     Raises:
         IndexDamaged: the file is not sound.
     """
-    with snapshot(connection):
-        _check(connection, target)
-
-
-def _check(connection: Database, target: Path) -> None:
-    result = str(connection.execute("PRAGMA quick_check(1)").get)
-    if result != "ok":
-        raise IndexDamaged(f"The index {str(target)!r} is damaged: {sentence(result)}", remedy=REBUILD)
-    chunks = connection.execute("SELECT count(*) FROM chunks").get
     counts = {
         "the files have other chunks": "SELECT coalesce(sum(chunks), 0) FROM files",
         "a chunk belongs to no file": "SELECT count(*) FROM chunks CROSS JOIN files ON files.id = chunks.file",
         "the word index has other chunks": "SELECT count(*) FROM chunks_fts_docsize",
     }
-    for fault, statement in counts.items():
-        if connection.execute(statement).get != chunks:
-            raise IndexDamaged(f"The index {str(target)!r} is damaged: {sentence(fault)}", remedy=REBUILD)
+    with snapshot(connection):
+        result = str(connection.execute("PRAGMA quick_check(1)").get)
+        if result != "ok":
+            raise IndexDamaged(f"The index {str(target)!r} is damaged: {sentence(result)}", remedy=REBUILD)
+        chunks = connection.execute("SELECT count(*) FROM chunks").get
+        for fault, statement in counts.items():
+            if connection.execute(statement).get != chunks:
+                raise IndexDamaged(f"The index {str(target)!r} is damaged: {sentence(fault)}", remedy=REBUILD)

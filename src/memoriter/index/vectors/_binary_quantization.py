@@ -80,7 +80,7 @@ class Groups:
 
 def nearest(
     codes: NDArray[np.uint64],
-    excluded: NDArray[np.bool_] | None,
+    excluded: NDArray[np.bool_],
     residual: NDArray[np.float32],
     count: int,
     groups: Groups | None = None,
@@ -102,8 +102,7 @@ def nearest(
         block = _distances(codes[:, start:stop], query, ones)
         if groups is not None:
             block = groups.ranks_of(start, block)
-        if excluded is not None:
-            block[excluded[start:stop]] = _MAX_DISTANCE
+        block[excluded[start:stop]] = _MAX_DISTANCE
         near = np.flatnonzero(block < bound)
         positions = np.append(positions, near + start)
         distances = np.append(distances, block[near])

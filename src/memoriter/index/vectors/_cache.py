@@ -191,7 +191,7 @@ def record_failure(connection: Database, vector_set: VectorSet, key: bytes, mess
 
 def clear_failures(connection: Database, vector_set: VectorSet) -> None:
     connection.execute("DELETE FROM failures WHERE set_id = ?", (vector_set.id,))
-    _forget_complete_items(connection)
+    connection.execute("DELETE FROM counters WHERE name GLOB 'items:*'")  # what `note_complete` of `_vectors` recorded
 
 
 def chunks_of_keys(connection: Database, keys: Iterable[bytes]) -> list[int]:
@@ -238,11 +238,6 @@ def missing_of(connection: Database, vector_set: VectorSet, ids: Collection[int]
     values = {"ids": json.dumps([int(each) for each in ids]), "set": vector_set.id, "limit": limit}
     rows = cast("Iterable[tuple[Any, ...]]", connection.execute(statement, values))
     return {key: _content.make_chunk(*passage).contextual for key, *passage in rows}
-
-
-def _forget_complete_items(connection: Database) -> None:
-    """Forget what `note_complete` of `_vectors` recorded, because vectors or failures were deleted."""
-    connection.execute("DELETE FROM counters WHERE name GLOB 'items:*'")
 
 
 def read_batches(
@@ -319,6 +314,11 @@ def count_failed(connection: Database, vector_set: VectorSet) -> int:
     """Return the number of chunks whose text the model refused."""
     statement = "SELECT count(*) FROM failures CROSS JOIN chunks ON chunks.key = failures.key WHERE failures.set_id = ?"
     return int(connection.execute(statement, (vector_set.id,)).get)
+
+
+def count_unused(connection: Database) -> int:
+    """Return the number of vectors that no chunk or item refers to."""
+    return int(connection.execute(f"SELECT count(*) FROM embedding_cache AS known WHERE {UNUSED}").get)  # noqa: S608 (fixed text)
 
 
 def providers(connection: Database) -> set[str]:

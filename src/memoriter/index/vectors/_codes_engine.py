@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
-    from memoriter.index.vectors._engines import EngineName, StandardizedCosines
+    from memoriter.index.vectors._engines import StandardizedCosines
     from memoriter.index.vectors._segments import BinaryCodes, CodeMeans
     from memoriter.types import Filters
 
@@ -49,8 +49,6 @@ def needs_settling(connection: Database, vector_set: VectorSet) -> bool:
 
 class CodesEngine:
     """Reads 68 bytes a chunk once, then a few vectors a query; `oversampling` is measured so that 99 % are found."""
-
-    name: EngineName = "codes"
 
     def __init__(self, connection: Database, vector_set: VectorSet) -> None:
         self._connection = connection
@@ -312,7 +310,6 @@ class CodeCache:
     """Codes in ascending order of chunk id. Deleted ones stay in place, excluded, until they are a quarter of all."""
 
     def __init__(self, connection: Database, vector_set: VectorSet) -> None:
-
         self._connection = connection
         self._set = vector_set
         self._loaded_state: tuple[int, int] | None = None

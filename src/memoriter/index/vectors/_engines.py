@@ -42,9 +42,6 @@ class VectorEngine(Protocol):
     """Finds the chunks of one vector set near a query; the caller computes the scores from the stored vectors."""
 
     @property
-    def name(self) -> EngineName: ...
-
-    @property
     def size(self) -> int:
         """The number of vectors, as far as they are loaded."""
         ...
@@ -238,8 +235,6 @@ _MAX_FILTERS = 8
 
 class ExactEngine:
     """Compares the query with every vector: one matrix product."""
-
-    name: EngineName = "exact"
 
     def __init__(self, connection: Database, vector_set: VectorSet) -> None:
         import numpy as np

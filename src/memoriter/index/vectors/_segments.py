@@ -132,7 +132,7 @@ def exists(connection: Database, vector_set: VectorSet) -> bool:
 def is_outdated(connection: Database, vector_set: VectorSet) -> bool:
     """Return whether `reconcile` has something to do."""
     vectors = connection.execute("SELECT vectors FROM code_sets WHERE set_id = ?", (vector_set.id,)).get
-    if vectors is None or counter(connection, _counter_name(vector_set)) != _content.content_counter(connection):
+    if vectors is None or counter(connection, _counter_name(vector_set)) != counter(connection, "content"):
         return True
     return _means_outgrown(int(vectors), count_codes(connection, vector_set))
 
@@ -354,5 +354,5 @@ def _counter_name(vector_set: VectorSet) -> str:
 
 
 def _mark_current(connection: Database, vector_set: VectorSet) -> None:
-    set_counter(connection, _counter_name(vector_set), _content.content_counter(connection))
+    set_counter(connection, _counter_name(vector_set), counter(connection, "content"))
     set_counter(connection, f"{_counter_name(vector_set)}:overwritten", counter(connection, "overwritten"))
