@@ -210,13 +210,8 @@ class BuiltinBackend:
     ) -> SearchResult:
         """Return the result of a ranking: whether it answers, and whether the memory could look everywhere.
 
-        Args:
-            index: the open index.
-            question: what was asked.
-            ranking: its hits.
-            reasons: the diagnostics of the search so far.
-            vectors: those of the question; empty: it has no text to embed.
-            problem: why there are none, or why another provider made them.
+        `vectors` are those of the question, empty if it has no text to embed; `problem` states why there are none, or
+        why another provider made them. `reasons` has the diagnostics of the search so far.
         """
         query = question.query
         hits = ranking.hits
@@ -513,15 +508,8 @@ def _query_vectors(
 ) -> tuple[Vectors | None, Diagnostic | None]:
     """Return the vectors of the texts, all of one model, and a diagnostic if the provider failed or is replaced.
 
-    Args:
-        context: the backend.
-        index: the open index.
-        texts: the texts with their roles; without any, nothing is embedded.
-        deadline: the deadline of the search.
-        hasty: whether time is short, so that a late response does not count against the provider.
-
-    Returns:
-        None instead of the vectors if one of them is not available.
+    The vectors are None if one of them is not available. If the search is `hasty`, a late response does not count
+    against the provider.
     """
     embedding = context.embedding
     if not texts:

@@ -161,7 +161,7 @@ def plan_of(request: ForgetRequest, workspace: Workspace, index: Store, settings
         return with_kept(plan, sessions, left)
     assert request.session is not None
     files = tuple(_transcript_files(request.session, sessions))
-    indexed = tuple(path for path in _session_paths(request.session, index))
+    indexed = tuple(_session_paths(request.session, index))
     if not files and not indexed and not plan.unfinished:
         raise UsageError(f"There is no session {request.session!r} in {str(sessions)!r}.", remedy="Look at its files.")
     return replace(plan, transcripts=files, indexed=indexed)

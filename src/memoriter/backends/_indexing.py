@@ -369,16 +369,7 @@ class Indexing:
     def repair(
         self, index: Store, refused: Sequence[StoredChunk], verifier: Verifier, deadline: Deadline
     ) -> list[Diagnostic]:
-        """Index again the notes whose passages differ from what the index holds.
-
-        Args:
-            index: the open index.
-            refused: the chunks that failed verification.
-            verifier: separates damaged chunks from outdated ones.
-            deadline: the deadline of the search.
-
-        Returns:
-            Diagnostics for the search result.
+        """Index again the notes of refused passages, and return diagnostics for the search result.
 
         Raises:
             IndexDamaged: the damage is not limited to single passages.

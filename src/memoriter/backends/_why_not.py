@@ -278,9 +278,7 @@ def _unsearched_kind(context: BackendContext, query: Query, examined: Examinatio
 
 def _verified(vary: _Vary, query: Query, settings: SearchSettings, examined: Examination, citation: str) -> Fix | None:
     """Search again with the change that should bring a passage back; None if there is no such change."""
-    if not examined.changes and not examined.excluded_by:
-        return None
-    if examined.changes is None:
+    if examined.changes is None or not (examined.changes or examined.excluded_by):
         return None
     values = dict(examined.changes)
     changes = tuple(
@@ -480,16 +478,12 @@ def _left_out(lines: CitedLines, workspace: Workspace) -> Located:
     above = ["/".join(names[:depth]) for depth in range(len(names), 0, -1)]
     refusal = refusal or next((skipped[path] for path in above if path in skipped), None)
     reason: SkipReason = refusal.reason if refusal else "special"
-    message = _capitalized(sentence(refusal.message)) if refusal else "It is not a plain file."
+    message = sentence(f"{refusal.message[:1].upper()}{refusal.message[1:]}") if refusal else "It is not a plain file."
     rule = ignoring_line(str(workspace.root), names) if reason == "ignored" else None
     if rule:
         message = f"Line {rule[1]} of {rule[0]} leaves it out: {rule[2]!r}."
     remedy = f"Change line {rule[1]} of {rule[0]}." if rule else _scan_remedy(reason, lines.path, workspace)
     return Located(lines, stages=(passed("written", "The file is there."), lost("scanned", message)), remedy=remedy)
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _scan_remedy(reason: SkipReason, path: str, workspace: Workspace) -> str:

@@ -90,7 +90,7 @@ def examine(query: RankedQuery, settings: SearchSettings, rows: Sequence[int]) -
         excluded_by=excluded_by,
         has_vector=has_vector,
         candidacy=candidacy,
-        proposed_by=_proposed_by(trace, row),
+        proposed_by=trace.candidates.retrievers(row) if trace.candidates else (),
         is_candidate=ranked is not None,
         score=ranked.score if ranked else score,
         explanation=explanation,
@@ -209,10 +209,6 @@ def _orders(query: RankedQuery, settings: SearchSettings, limit: int) -> tuple[l
         query.reader, parsed, settings, filters=query.filters, use_keywords=use_keywords, limit=limit
     )
     return list(candidates.keyword_ranking), list(candidates.vector_ranking)
-
-
-def _proposed_by(trace: Trace, row: int) -> tuple[str, ...]:
-    return () if trace.candidates is None else trace.candidates.retrievers(row)
 
 
 MOST_RESULTS = 1_000
