@@ -357,7 +357,6 @@ class BuiltinBackend:
         return self._context.current_index().watch_lease()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        """Index changes for a watcher; see `MemoryBackend.follow`."""
         return self._indexing.follow(job, clock)
 
     def finish(self, stop: Event) -> SyncReport:
@@ -367,7 +366,6 @@ class BuiltinBackend:
         return self._context.with_recovery(lambda index: index.content_version())
 
     def changes(self, stop: Event) -> Generator[str]:
-        """Yield `content_version` now and after each change; see `MemoryBackend.changes`."""
         seen = ""
         pause = FIRST_PAUSE
         while not stop.is_set():
@@ -384,7 +382,6 @@ class BuiltinBackend:
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
-        """Why the provider cannot be used, as far as it is known without a request."""
         return tuple(filter(None, (self.embedding.slot().problem,)))
 
     @property
@@ -477,11 +474,9 @@ class BuiltinBackend:
         return self._context.with_recovery(follow)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
-        """Return lines of a file of the memory. Raises PathRefused."""
         return self.workspace.read(path, start=start, lines=lines)
 
     def start(self) -> str:
-        """Return the name: nothing has to be started."""
         return "The builtin engine"
 
     def stop(self) -> None:

@@ -294,10 +294,10 @@ def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], 
         jobs = len(index.metas("batch:")) if embedding.rules else 0
         batches = f" {jobs} batches are waiting at the service." if jobs else ""
         reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))
+    refusal = None
     if pending or not serving:
         refusal = embedding.refusal(_next_request_tokens(context, index, pending))
-        reasons += [refusal] if refusal and refusal.code not in {reason.code for reason in reasons} else []
-    for diagnostic in (provider.problem, embedding.trouble):
+    for diagnostic in (refusal, provider.problem, embedding.trouble):
         reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
     if failures := (index.failures() if provider.spec else 0):
         message = f"{failures} chunks could not be embedded; only keyword search finds them."

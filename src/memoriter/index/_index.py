@@ -55,12 +55,10 @@ class IndexReader:
 
     @property
     def generation(self) -> int:
-        """The number of the open file; one that replaces it has a greater number."""
         return self._file.generation
 
     @property
     def notices(self) -> tuple[Diagnostic, ...]:
-        """Diagnostics for the user: a damaged file, an engine that does not work, an index that can only be read."""
         opened = self._file.opened
         # That an index is only inspected is no news.
         reason = opened.read_only_reason if opened and not self._file.inspected else None
@@ -68,12 +66,10 @@ class IndexReader:
 
     @property
     def read_only(self) -> bool:
-        """Whether the index is open for reading only because its place is not writable; a notice gives the reason."""
         return self._file.read_only
 
     @property
     def engine(self) -> EngineName:
-        """The active vector engine: `exact` or `codes`."""
         with self._reading():
             return self._file.vectors.engine
 
@@ -127,7 +123,6 @@ class IndexReader:
             return _content.listing_of(connection, paths)
 
     def corpus(self) -> Corpus:
-        """Return totals; they are counted once until the index changes."""
         with self._reading() as connection:
             return self._file.counts.corpus(connection)
 
@@ -255,11 +250,6 @@ class IndexReader:
             return self._file.vectors.of_items(ids)
 
     def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
-        """Return texts and vectors of up to `count` chunks with different texts, a few of each file: (m, (m, dims)).
-
-        Near-copies count once.
-        The hashes of the texts determine the selection and its order, so the same notes give the same sample.
-        """
         with self._reading():
             return self._file.vectors.sample_texts(count, version=self._file.version)
 
@@ -343,13 +333,11 @@ class Index(IndexReader):
         self._file.quarantine()
 
     def check(self) -> None:
-        """Check the structure of the whole file and that its tables agree. Raises IndexDamaged."""
         if self._file.opened is not None and not self.read_only:
             with translate_errors(self.path):
                 check_file(self.path)
 
     def size_on_disk(self) -> int:
-        """Return the size of the index and its write-ahead log in bytes; 0 if there is none."""
         return disk_bytes(self.path)
 
     def at_one_state(self, read: Callable[[IndexReader], _T]) -> _T:
@@ -470,7 +458,6 @@ class Index(IndexReader):
             self._file.vectors.apply_change(_content.remove(connection, paths))
 
     def choose_engine(self, name: EngineName) -> None:
-        """Select the vector engine; `auto` picks by size."""
         self._file.choose_engine(name)
 
     def use_vectors(self, spec: ModelSpec) -> None:
@@ -586,7 +573,6 @@ class Index(IndexReader):
         return CompactReport(before, after, evicted, unused, aside, aside_bytes, damaged_removed=damaged)
 
     def begin_forgetting(self) -> None:
-        """Record that text is about to be removed from notes, so that another process can finish after a kill."""
         self.set_meta(FORGETTING, "1")
 
     def end_forgetting(self) -> None:

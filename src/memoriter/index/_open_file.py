@@ -184,13 +184,11 @@ class OpenFile:
         return "exact" if self.read_only and not self.inspected else self.engine_setting
 
     def choose_engine(self, name: EngineName) -> None:
-        """Select the vector engine."""
         with self.reading():
             self.engine_setting = name
             self.vectors.choose(self._effective_engine)
 
     def use_vectors(self, spec: ModelSpec) -> None:
-        """Activate the vector set of a model."""
         with self.reading():
             self._activate(spec)
             self.spec = spec
@@ -525,18 +523,15 @@ def inspect_index(storage: IndexFiles, *, notice: Callable[[Diagnostic], None], 
     found = storage.identity()
     if found is None:
         return _empty()
+    connection: Database | None = None
     try:
         connection = connect_read_only(storage.path)
-    except Exception as error:
-        if not is_damage(error):
-            raise
-        return _stand_in(storage, "damaged", notice)
-    try:
         kind = _kind_of(connection, storage.path)
         if kind == "ours" and doubtful:
             check(connection, storage.path)
     except Exception as error:
-        connection.close()
+        if connection is not None:
+            connection.close()
         if not is_damage(error):
             raise
         return _stand_in(storage, "damaged", notice)

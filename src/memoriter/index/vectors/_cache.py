@@ -259,32 +259,29 @@ def vectors_of_chunks(
     connection: Database, vector_set: VectorSet, ids: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the chunks that have a vector, and their vectors: (n,) and (n, dims)."""
-    import numpy as np
-
-    if not ids:
-        return np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
-    batches = read_batches(
-        connection, vector_set, _VECTORS_OF_CHUNKS, (_content.id_list(ids), vector_set.id), batch=len(ids)
-    )
-    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)))
+    return _read_once(connection, vector_set, _VECTORS_OF_CHUNKS, ids)
 
 
 def vectors_by_id(
     connection: Database, vector_set: VectorSet, places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the stored vectors with these ascending vector ids, and the ids that exist: (n,) and (n, dims)."""
-    import numpy as np
-
     statement = (
         "SELECT known.id, known.vector FROM json_each(?) AS wanted"
         " CROSS JOIN embedding_cache AS known"
         " ON known.id = wanted.value WHERE known.set_id = ?"
     )
-    empty = np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
-    if not places.size:
-        return empty
-    values = (_content.id_list(places.tolist()), vector_set.id)
-    return next(read_batches(connection, vector_set, statement, values, batch=places.size), empty)
+    return _read_once(connection, vector_set, statement, places.tolist())
+
+
+def _read_once(
+    connection: Database, vector_set: VectorSet, statement: str, ids: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the ids and vectors that a statement over a list of ids and a set returns: (n,) and (n, dims)."""
+    import numpy as np
+
+    batches = read_batches(connection, vector_set, statement, (_content.id_list(ids), vector_set.id), batch=len(ids))
+    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)))
 
 
 def sample_chunks(connection: Database, vector_set: VectorSet, count: int) -> list[int]:
