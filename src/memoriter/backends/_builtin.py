@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from memoriter.backends._context import WARMING, BackendContext, Question, Ranking, health_of, scope_of
+from memoriter.backends._context import WARMING, BackendContext, Question, Ranking, health_of, scope_of, state_folders
 from memoriter.backends._indexing import Indexing, last_run
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
@@ -332,7 +332,6 @@ class BuiltinBackend:
 
         Return receipts, and diagnostics for what still waits.
         """
-        from memoriter.backends._copies import state_folders
         from memoriter.workspace import join_versions, recover, unfinished, versions_diagnostics
 
         scan = self.workspace.scan()

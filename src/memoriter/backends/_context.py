@@ -324,3 +324,23 @@ def _next_request_tokens(context: BackendContext, index: Store, pending: int) ->
     """Return the approximate number of tokens of the next indexing request."""
     texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.slot().spec else ()
     return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
+
+
+CONTEXTS = "contexts"
+COPIES = "flushes"
+"""The folders beside an agent's sessions with the context given to each, and with logs from before a flush."""
+
+
+def state_folders(sessions: Path | None) -> list[str]:
+    """Return the folders of memoriter's home whose files are replaced, among them those with versions of notes."""
+    if sessions is None:
+        return []
+    own = [sessions.parents[2], sessions, sessions.with_name(CONTEXTS), sessions.with_name(COPIES)]
+    return [str(folder) for folder in (*own, *sorted(records_of_imports(sessions).glob("*-*")))]
+
+
+def records_of_imports(sessions: Path) -> Path:
+    """Return the folder of the records in memoriter's home, which is three folders above an agent's transcripts."""
+    from memoriter.import_history import RECORDS
+
+    return sessions.parents[2] / RECORDS

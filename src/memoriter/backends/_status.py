@@ -12,8 +12,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from memoriter.backends._context import UNUSED, WARMING, health_of
-from memoriter.backends._copies import state_folders
+from memoriter.backends._context import UNUSED, WARMING, health_of, state_folders
 from memoriter.backends._indexing import confirmed, last_run, staleness
 from memoriter.backends._service_records import KEPT
 from memoriter.errors import EmbeddingError
