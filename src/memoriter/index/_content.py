@@ -398,12 +398,6 @@ def _until(day: date) -> Condition:
     return Condition("chunks.day BETWEEN 1 AND ?", (day.toordinal(),))
 
 
-def _changed(counts: bool) -> Condition:
-    """Return no condition of its own: `condition` lets the day of the last change count for the others."""
-    del counts
-    return Condition()
-
-
 FILE_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {"sources": _sources, "path": _path, "tags": _tags}
 """Conditions over `files`, by the field of `Filters`."""
 
@@ -421,7 +415,7 @@ def _without(phrases: Collection[str]) -> Condition:
 CHUNK_CONDITIONS: Mapping[str, Callable[[Any], Condition]] = {
     "since": _since,
     "until": _until,
-    "changed": _changed,
+    "changed": lambda _: Condition(),  # `condition` lets the day of the last change count for the others
     "phrases": _phrases,
     "without": _without,
 }

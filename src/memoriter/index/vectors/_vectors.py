@@ -125,7 +125,7 @@ class Vectors:
     def engine(self) -> EngineName:
         """The active engine, `exact` or `codes`."""
         if self._engine_name == "auto":
-            self._choose_by_size()
+            self._use(self._auto_engine())
         return self._engine_name
 
     def register(self, spec: ModelSpec, *, now: float) -> None:
@@ -148,12 +148,9 @@ class Vectors:
         """Select the engine; nothing is read yet."""
         self._engine_setting = name
         self._auto_checked = -1
-        if name != self._engine_name:
-            self._engine_name = name
-            self._engine = None
+        self._use(name)
 
-    def _choose_by_size(self) -> None:
-        name = self._auto_engine()
+    def _use(self, name: EngineName) -> None:
         if name != self._engine_name:
             self._engine_name = name
             self._engine = None
@@ -176,11 +173,7 @@ class Vectors:
         message = f"The engine codes does not work here ({problem}); vectors are searched by the exact engine."
         remedy = "Run `memoriter index --force`, or leave it: the answers are the same."
         self._notice(Diagnostic("vector_engine", message, remedy))
-        self._use_exact()
-
-    def _use_exact(self) -> None:
-        self._engine_name = self._engine_setting = "exact"
-        self._engine = None
+        self.choose("exact")
 
     def forget_progress(self) -> None:
         """Search all chunks again for missing vectors, because another process may have changed what waits."""
@@ -318,7 +311,7 @@ class Vectors:
         except apsw.ReadOnlyError:  # codes cannot be brought up to date
             if self._engine_name == "exact":
                 raise
-            self._use_exact()
+            self.choose("exact")
         except apsw.SQLError as error:
             if self._engine_name == "exact":
                 raise
@@ -334,7 +327,7 @@ class Vectors:
             engine.catch_up(version)
             if self._engine_setting == "auto" and self._auto_checked != version:
                 # The recall of codes is known only after they are up to date, so check the choice of engine now.
-                self._choose_by_size()
+                self._use(self._auto_engine())
                 engine = self._engine
         self._auto_checked = version
         if engine.measured and engine.measured.recall < RECALL:
@@ -355,7 +348,7 @@ class Vectors:
         if self._set is None:
             return
         if self._engine_setting == "auto":
-            self._choose_by_size()
+            self._use(self._auto_engine())
         if not is_complete_noted(self._connection, self._set):
             with transaction(self._connection):
                 note_complete(self._connection, self._set)
