@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendSettings, Clocks
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.backends._protocol import WatchRun
+    from memoriter.backends._indexing import WatchRun
     from memoriter.backends._reranking import Reranking
     from memoriter.search import CosineBaseline
     from memoriter.store import Passages, Snapshot, Store

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from memoriter.backends._context import FIRST_EMBEDDING_MS
 from memoriter.backends._embedding import LOADED
 from memoriter.backends._endpoint import GivenUp
-from memoriter.backends._protocol import WatchRun
 from memoriter.environment import Deadline, Stopwatch
 from memoriter.errors import EmbeddingError, IndexBusy, IndexDamaged, IndexUnavailable, MemoriterError, PathRefused
 from memoriter.permissions import replace_private
@@ -123,6 +122,26 @@ class _Scanned:
     """Whether a watcher has compared all files with the index."""
     skipped: tuple[Diagnostic, ...] = ()
     """Diagnostics for files that the last full scan could not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRun:
+    """The result of one indexing run for a watcher."""
+
+    report: SyncReport | None = None
+    """None if there was nothing to do."""
+    recheck: frozenset[str] = frozenset()
+    """Paths to check once more before their change is accepted."""
+    folders: Mapping[str, int] | None = None
+    """The folders to watch for events; None if not all files were scanned."""
+    unfinished: bool = False
+    """Whether the time was over before everything was done."""
+    waiting: bool = False
+    """Whether chunks wait for vectors that could not be computed now."""
+    seconds: float = 0.0
+    """The duration of the scan."""
+    problems: tuple[Diagnostic, ...] = ()
+    """Problems of the provider, whether or not there was anything to do."""
 
 
 @dataclass(slots=True)
