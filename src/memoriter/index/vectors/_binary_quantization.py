@@ -246,7 +246,7 @@ def is_due(measured: int, vectors: int) -> bool:
     return vectors * 2 >= measured * 3
 
 
-def sample_queries(rows: NDArray[np.float32], means: NDArray[np.float32], *, seed: int) -> NDArray[np.float32]:
+def sample_queries(rows: NDArray[np.float32], means: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return unit queries of two kinds, (n, dims), from rows of vectors.
 
     Every other row is used as it is. The rest get noise as large as the deviation of rows from the mean; these are
@@ -257,7 +257,7 @@ def sample_queries(rows: NDArray[np.float32], means: NDArray[np.float32], *, see
     residuals = rows[1::2] - means
     spread = float(np.sqrt(np.einsum("ij,ij->i", residuals, residuals).mean() / means.size)) if len(residuals) else 0.0
     queries = rows.astype(np.float64)
-    queries[1::2] += np.random.default_rng(seed).standard_normal(residuals.shape) * spread
+    queries[1::2] += np.random.default_rng(0).standard_normal(residuals.shape) * spread
     return (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
 
 

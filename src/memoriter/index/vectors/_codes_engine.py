@@ -118,9 +118,6 @@ class CodesEngine:
         exists = is_in(places, found_places)
         return self._codes.ids[positions[exists]], rows[np.searchsorted(found_places, places[exists])]
 
-    def ids(self) -> NDArray[np.int64]:
-        return self._codes.ids[~self._codes.excluded]
-
     def _load(self) -> None:
         try:
             with snapshot(self._connection):
@@ -141,8 +138,8 @@ class CodesEngine:
             )
             return _engines.cosines(rows, query)
 
-        _, rows = self.fetch(_engines.random_ids(self.ids(), _binary_quantization.QUERIES, seed=0))
-        queries = _binary_quantization.sample_queries(rows, code_means.means, seed=0)
+        _, rows = self.fetch(_random_ids(self._codes.ids[~self._codes.excluded], _binary_quantization.QUERIES))
+        queries = _binary_quantization.sample_queries(rows, code_means.means)
         measured = _binary_quantization.measure(self._connection, self._set, queries, search)
         with transaction(self._connection):
             _segments.save_measurement(self._connection, self._set, code_means.epoch, measured, vectors=self.size)
@@ -164,7 +161,7 @@ class CodesEngine:
         scores = _binary_quantization.estimates(bits[:, near], self._codes.factors[:, near], residual)
         if standardized is not None and groups is not None:
             scores = standardized.scores(scores + code_means.means @ query, groups.numbers[near])
-        return near[_engines.top(scores, count)]
+        return near[_top(scores, count)]
 
     def _best(
         self, query: NDArray[np.float32], near: NDArray[np.intp], limit: int, standardized: StandardizedCosines | None
@@ -226,6 +223,21 @@ class CodesEngine:
             ids = np.append(ids, np.sort(new_ids))
         self._filter_ids[filters] = newest, ids
         return ids
+
+
+def _random_ids(ids: NDArray[np.int64], count: int) -> Sequence[int]:
+    """Return up to `count` random ids, each at most once, ascending; the same for the same ids."""
+    import numpy as np
+
+    chosen = np.random.default_rng(0).choice(ids.size, size=min(count, ids.size), replace=False)
+    return list(map(int, ids[np.sort(chosen)]))
+
+
+def _top(scores: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Return the positions of the `count` highest scores, in no order."""
+    import numpy as np
+
+    return np.arange(scores.size) if scores.size <= count else np.argpartition(-scores, count - 1)[:count]
 
 
 MOST_BYTES = 512 * 1024 * 1024

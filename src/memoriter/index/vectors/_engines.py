@@ -132,21 +132,6 @@ def near_top(scores: NDArray[np.float32], limit: int, *, slack: float) -> NDArra
     return np.flatnonzero(scores >= last - slack)
 
 
-def top(scores: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """Return the positions of the `count` highest scores, in no order."""
-    import numpy as np
-
-    return np.arange(scores.size) if scores.size <= count else np.argpartition(-scores, count - 1)[:count]
-
-
-def random_ids(ids: NDArray[np.int64], count: int, seed: int) -> Sequence[int]:
-    """Return up to `count` random ids, each at most once, ascending; the same seed gives the same ids."""
-    import numpy as np
-
-    chosen = np.random.default_rng(seed).choice(ids.size, size=min(count, ids.size), replace=False)
-    return list(map(int, ids[np.sort(chosen)]))
-
-
 _ROOM = 1024
 """Rows reserved for later additions; pages that are never written cost nothing."""
 _Float = TypeVar("_Float", "np.float32", "np.float64")
