@@ -68,7 +68,7 @@ FORGET_WAIT = 5.0
 """Seconds that forgetting waits for another process to finish indexing. After that, a later run cleans the index."""
 MOST_FILES = 2_000
 MOST_BYTES = 128 * 1024
-"""The most files among which it looks for changes, and the most bytes of changed notes that it reads."""
+"""The most files among which a search without an update looks for changes, and the most bytes of them that it reads."""
 WAITING_SHARE = 0.5
 """Share of the time left that a search without an update waits for a process that is indexing."""
 LONGEST_WAIT = 60.0
