@@ -15,14 +15,22 @@ from memoriter.backends._endpoint import (
     Calls,
     Fallback,
     PatientProvider,
-    Remembered,
     SharedEndpoint,
     Slot,
     choose_slot,
     egress_notice,
     within,
 )
-from memoriter.backends._service_records import PATIENCE, Attempts, Batches, Budget, Observed, UsageMeter, reason_of
+from memoriter.backends._service_records import (
+    PATIENCE,
+    Attempts,
+    Batches,
+    Budget,
+    Observed,
+    Remembered,
+    UsageMeter,
+    reason_of,
+)
 from memoriter.embed import open_choice, refusal_of, spec_at_hand
 from memoriter.environment import Deadline
 from memoriter.errors import (

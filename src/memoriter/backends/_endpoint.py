@@ -6,7 +6,6 @@ Calls have threads of their own, so that no caller has to wait for a call that h
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     Key = tuple[str, ...]
 
 
-_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 LOOK_SECONDS = 0.05
@@ -157,36 +155,8 @@ FAIR_SECONDS = 3.0
 """A service that had less time than this may just be slow. It is paused only if that happens twice in a row."""
 SLOW_SECONDS = 1.0
 """A faster failure delays no caller, so it does not pause the service."""
-MOST_REMEMBERED = 256
-"""The most queries whose vectors are kept, and the most questions whose scores are."""
 MOST_LATE = 4_096
 """The most texts whose late vectors are kept until they are requested again."""
-
-
-class Remembered(Generic[_K, _T]):
-    """The values of the keys that were used last. Safe to share between threads."""
-
-    def __init__(self) -> None:
-        self._values: OrderedDict[_K, _T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: _K) -> _T | None:
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def put(self, key: _K, value: _T) -> _T:
-        """Store a value and return it."""
-        with self._lock:
-            self._values[key] = value
-            if len(self._values) > MOST_REMEMBERED:
-                self._values.popitem(last=False)
-        return value
-
-    def clear(self) -> None:
-        with self._lock:
-            self._values.clear()
 
 
 class LateVectors:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 from memoriter.backends._endpoint import (
     GivenUp,
     LateVectors,
-    Remembered,
     SharedEndpoint,
     destination_of,
     is_consented,
     is_news,
     within,
 )
-from memoriter.backends._service_records import PATIENCE, Attempts, Budget, UsageMeter, reason_of
+from memoriter.backends._service_records import PATIENCE, Attempts, Budget, Remembered, UsageMeter, reason_of
 from memoriter.embed import Judge, choose_reranker, open_reranker
 from memoriter.errors import EmbeddingError, MemoriterError, OverBudget, ProviderUnavailable, TransientFailure, sentence
 from memoriter.search import JUDGE_WEIGHT, Relevance
