@@ -14,8 +14,7 @@ import numpy as np
 from benchmarks._memory_process import peak_mb
 from benchmarks._timing import each
 from benchmarks._vectors import WordVectors
-from memoriter.index import Index
-from memoriter.index.files import _queries
+from memoriter.index import Index, _content
 from memoriter.search import SearchSettings, clean_query, query_terms, rank
 from memoriter.sync import background_of
 from memoriter.types import Filters
@@ -79,7 +78,7 @@ def _kept(index: Index, questions: list[Question], settings: SearchSettings) -> 
 
     bounded = hits()
     for name in ("MAX_PROPOSING", "MAX_SINGLE_LIST", "MAX_COUNTED", "MAX_RANKED"):
-        setattr(_queries, name, 2**40)
+        setattr(_content, name, 2**40)
     everything = hits()
     shares = [len(ours & all_) / len(all_) for ours, all_ in zip(bounded, everything, strict=True) if all_]
     return sum(shares) / len(shares) if shares else 1.0

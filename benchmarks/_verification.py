@@ -14,7 +14,7 @@ from benchmarks._search_process import ANYWHERE, Question
 from benchmarks._timing import paired
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Stopwatch
-from memoriter.index.store import _connection
+from memoriter.index import _connection
 from memoriter.search import rank
 from memoriter.workspace import Workspace
 

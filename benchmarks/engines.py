@@ -47,7 +47,7 @@ USEARCH = {
     "i8, 256 wide": {"dtype": "i8", "expansion_search": 256},
 }
 """Settings of usearch; the others are its own. `expansion_search` is how many nodes of the graph a search looks at."""
-MODULES = ("_codes_engine", "_code_cache", "_segments", "_binary_quantization")
+MODULES = ("_codes_engine", "_segments", "_binary_quantization")
 ANYWHERE = Filters()
 
 

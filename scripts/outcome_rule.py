@@ -27,8 +27,7 @@ from memoriter.extensions.evals._datasets import is_foreign_kind
 from memoriter.extensions.evals._run import question_key
 from memoriter.extensions.evals.api import VectorStore, load_sets, notes_workspace, with_foreign
 from memoriter.search import Trace, clean_query, rank
-from memoriter.search._pipeline import LOGIT_WEIGHT
-from memoriter.search._rerank import JUDGE_WEIGHT, parts_of
+from memoriter.search._pipeline import JUDGE_WEIGHT, LOGIT_WEIGHT, parts_of
 from memoriter.search._score import ZERO_SCORE
 from memoriter.types import Filters, Query
 

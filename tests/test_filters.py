@@ -14,7 +14,7 @@ from memoriter import Memory
 from memoriter.cli import main
 from memoriter.errors import UsageError
 from memoriter.filters import all_options, days_first, split_filters
-from memoriter.index.files._queries import CHUNK_CONDITIONS, FILE_CONDITIONS
+from memoriter.index._content import CHUNK_CONDITIONS, FILE_CONDITIONS
 from memoriter.tools import SEARCH
 from memoriter.types import ON, Filters, SearchArguments, camel_case, filter_arguments, search_arguments
 from memoriter.web import openapi_document

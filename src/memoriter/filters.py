@@ -1,6 +1,6 @@
 """From the arguments of a search to its query, and from its filters to words for people.
 
-`types.Query` and `types.Filters` declare the arguments, and `index/files/_queries.py` has the SQL condition of each
+`types.Query` and `types.Filters` declare the arguments, and `index/_content.py` has the SQL condition of each
 filter, by the same names.
 """
 

@@ -290,8 +290,6 @@ class Store(Snapshot, Protocol):
         """Return (path, first line, last line) of every chunk that contains the exact text."""
         ...
 
-    # keywords
-
     # vectors
 
     def use_vectors(self, spec: ModelSpec) -> None:

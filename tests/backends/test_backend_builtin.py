@@ -22,8 +22,8 @@ from memoriter.cli._status import status_rows
 from memoriter.embed._fake import FakeProvider
 from memoriter.errors import IndexBusy, InputRejected, InvalidQuery, ProviderUnavailable, UsageError
 from memoriter.index import Index
-from memoriter.index._reader import IndexReader
-from memoriter.index.store._connection import vfs
+from memoriter.index._connection import vfs
+from memoriter.index._index import IndexReader
 from memoriter.sync import _apply
 from memoriter.workspace import Workspace
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.backends._status import CANARIES, WORDS, rarest_words
-from memoriter.index.store._connection import vfs
+from memoriter.index._connection import vfs
 from memory_env import MemoryEnv, codes, compatible
 from servers.compatible import CompatibleServer
 

@@ -20,7 +20,7 @@ from memoriter import Memory
 from memoriter.app import Environment, assemble
 from memoriter.errors import IndexBusy, PathRefused, UsageError, WriteConflict
 from memoriter.index import Index
-from memoriter.index.store._connection import vfs
+from memoriter.index._connection import vfs
 from memoriter.search import analyse
 from memoriter.sync import ChunkingSettings, entry_of
 from memoriter.types import Chunk, Source
@@ -344,8 +344,8 @@ with Memory.open({str(place.notes)!r}, home={str(place.home)!r}) as memory:
 def test_text_edited_out_of_a_note_leaves_a_large_index_with_the_next_command_that_works_on_all_of_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    monkeypatch.setattr("memoriter.index.files._queries.ALWAYS_PURGED", 0)
-    monkeypatch.setattr("memoriter.index.files._queries.PURGE_SHARE", 0)
+    monkeypatch.setattr("memoriter.index._content.ALWAYS_PURGED", 0)
+    monkeypatch.setattr("memoriter.index._content.PURGE_SHARE", 0)
     text = CANARIES["latin"]
     file = place.write("memory/day.md", note_with(text))
     with place.open() as memory:

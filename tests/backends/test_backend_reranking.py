@@ -13,7 +13,7 @@ from memoriter import Memory
 from memoriter.app import Environment, assemble
 from memoriter.backends import ForgetRequest
 from memoriter.index import Ledger
-from memoriter.search._rerank import LONGEST_PASSAGE
+from memoriter.search._pipeline import LONGEST_PASSAGE
 from memoriter.types import RerankerState
 from memory_env import MemoryEnv, codes, paths
 from rerank_models import write_cross_encoder, write_gguf_reranker

@@ -316,7 +316,10 @@ def test_after_any_sequence_of_writes_a_warm_and_a_new_process_hold_the_codes_of
 ):
     path = tmp_path_factory.mktemp("codes") / "main.sqlite"
     query = rows_of(np.random.default_rng(0), 1)[0]
-    small = patch.multiple(_segments, MAX_CODES=8, _MIN_GROWTH=2), patch("memoriter.index.vectors._code_cache._ROOM", 1)
+    small = (
+        patch.multiple(_segments, MAX_CODES=8, _MIN_GROWTH=2),
+        patch("memoriter.index.vectors._codes_engine._ROOM", 1),
+    )
     with small[0], small[1], Index.open(path, clock=lambda: 0.0) as index, Index.open(path, clock=lambda: 0.0) as other:
         for each in (index, other):
             each.use_vectors(SPEC)

@@ -154,7 +154,7 @@ def test_while_another_process_indexes_it_is_refused(churned, path):
 def test_a_copy_that_cannot_be_finished_changes_nothing(churned, make, path, monkeypatch):
     before = answers(churned, make)
     monkeypatch.setattr(
-        "memoriter.index.store._files.IndexFiles.publish", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+        "memoriter.index._files.IndexFiles.publish", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
     )
     with pytest.raises(Exception, match="full"):
         churned.compact(**ALL)

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from memoriter.index.store._connection import path_matches
+from memoriter.index._connection import path_matches
 from memoriter.records import Corpus, IndexedFile, KindCount, StoredChunk
 from memoriter.types import Chunk, Filters
 

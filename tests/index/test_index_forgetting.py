@@ -32,8 +32,8 @@ def test_removed_text_leaves_every_byte_of_the_index(index, make, path):
 
 
 def test_in_a_large_index_words_leave_the_file_once_many_were_deleted_or_when_asked(index, make, path, monkeypatch):
-    monkeypatch.setattr("memoriter.index.files._queries.ALWAYS_PURGED", 0)
-    monkeypatch.setattr("memoriter.index.files._queries.PURGE_SHARE", 50)
+    monkeypatch.setattr("memoriter.index._content.ALWAYS_PURGED", 0)
+    monkeypatch.setattr("memoriter.index._content.PURGE_SHARE", 50)
     crowd(index, make)
 
     def edited_out(chunks):
@@ -51,8 +51,8 @@ def test_in_a_large_index_words_leave_the_file_once_many_were_deleted_or_when_as
 
 
 def test_text_edited_out_of_a_note_during_a_rebuild_leaves_the_new_file(index, make, path, monkeypatch):
-    monkeypatch.setattr("memoriter.index.files._queries.ALWAYS_PURGED", 0)
-    monkeypatch.setattr("memoriter.index.files._queries.PURGE_SHARE", 0)
+    monkeypatch.setattr("memoriter.index._content.ALWAYS_PURGED", 0)
+    monkeypatch.setattr("memoriter.index._content.PURGE_SHARE", 0)
     with index.rebuild() as fresh:
         crowd(fresh, make)
         make.put(fresh, "note.md", CANARY.decode())

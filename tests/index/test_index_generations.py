@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
-from memoriter.index import Index
-from memoriter.index.store import _connection
-from memoriter.index.store._connection import snapshot
+from memoriter.index import Index, _connection
+from memoriter.index._connection import snapshot
 
 
 def found(index, word):
@@ -428,7 +427,7 @@ def test_an_index_that_moved_to_the_network_changes_its_log(opened, make):
 def test_a_new_generation_that_already_serves_survives_what_goes_wrong_after(index, make, monkeypatch):
 
     make.put(index, "a.md", "alpha")
-    from memoriter.index.store import _files
+    from memoriter.index import _files
 
     put_in_place = _files.IndexFiles._put_in_place
 

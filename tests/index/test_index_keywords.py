@@ -163,21 +163,21 @@ def natural(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_search_counts_its_terms_once(natural, monkeypatch):
-    from memoriter.index.files import _files
+    from memoriter.index import _content
     from memoriter.search import SearchSettings, query_terms, rank
     from memoriter.search._forms import FORM
     from memoriter.types import Filters
 
     counted: list[str] = []
-    count = _files._count_terms
+    count = _content._count_terms
 
     def watched(connection, terms):
         counted.extend(terms)
         return count(connection, terms)
 
-    monkeypatch.setattr(_files, "_count_terms", watched)
+    monkeypatch.setattr(_content, "_count_terms", watched)
     for question in natural.questions[:20]:
-        natural.index._file.counts = _files.Counts()
+        natural.index._file.counts = _content.Counts()
         rank(natural.index, question, None, SearchSettings(), filters=Filters(), now=0.0)
         assert {*query_terms(question), FORM} <= {*counted}  # and pairs that may be one identifier
         assert len(counted) == len({*counted})
@@ -185,13 +185,13 @@ def test_a_search_counts_its_terms_once(natural, monkeypatch):
 
 
 def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, make, monkeypatch):
-    from memoriter.index.files import _files
+    from memoriter.index import _content
 
-    monkeypatch.setattr(_files, "COMMON", 3)
+    monkeypatch.setattr(_content, "COMMON", 3)
     make.put(index, "a.md", "tea milk", "tea", "tea")
     assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": 1}
     with monkeypatch.context() as watching:
-        watching.setattr(_files, "_count_terms", lambda _, terms: [-1] * len(terms))
+        watching.setattr(_content, "_count_terms", lambda _, terms: [-1] * len(terms))
         assert index.document_frequency(["tea", "milk"]) == {"tea": 3, "milk": -1}
     make.put(index, "b.md", "tea")
     assert index.document_frequency(["milk", "tea"]) == {"milk": 1, "tea": 4}
@@ -199,7 +199,7 @@ def test_counts_of_common_terms_are_remembered_until_the_index_changes(index, ma
 
 @pytest.mark.slow
 def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkeypatch):
-    from memoriter.index.files import _queries
+    from memoriter.index import _content
     from memoriter.search import SearchSettings, rank
     from memoriter.types import Filters
 
@@ -210,18 +210,18 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
         return [[(hit.path, hit.start_line) for hit in hits] for hits in rankings]
 
     left_out: list[int] = []
-    parted = _queries._split_terms
+    parted = _content._split_terms
 
     def watched(terms):
         parts = parted(terms)
         left_out.append(len(parts.common))
         return parts
 
-    monkeypatch.setattr(_queries, "_split_terms", watched)
+    monkeypatch.setattr(_content, "_split_terms", watched)
     found = answers()
     assert sum(1 for count in left_out if count) > len(left_out) / 10
     for name in ("MAX_PROPOSING", "MAX_SINGLE_LIST", "MAX_COUNTED", "MAX_RANKED"):
-        monkeypatch.setattr(_queries, name, 2**40)
+        monkeypatch.setattr(_content, name, 2**40)
     everything = answers()
     same = sum(1 for one, other in zip(found, everything, strict=True) if one == other)
     assert same >= 0.99 * len(everything)
@@ -230,10 +230,10 @@ def test_ranking_the_rarest_terms_chunks_alone_keeps_the_answers(natural, monkey
 @pytest.fixture
 def few(monkeypatch):
     """Bounds so small that a dozen chunks reach them."""
-    from memoriter.index.files import _queries
+    from memoriter.index import _content
 
     for name, bound in (("MAX_PROPOSING", 6), ("MAX_SINGLE_LIST", 4), ("MAX_COUNTED", 30)):
-        monkeypatch.setattr(_queries, name, bound)
+        monkeypatch.setattr(_content, name, bound)
 
 
 def test_a_question_of_common_words_alone_finds_what_holds_them_all_and_then_the_newest(few, index, make):

@@ -15,8 +15,7 @@ import pytest
 
 import memoriter
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.index import Index
-from memoriter.index.store import _lease
+from memoriter.index import Index, _files
 
 SOURCES = str(Path(memoriter.__file__).parents[1])
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells the state of a process")
@@ -91,7 +90,7 @@ class Other:
         """Send a signal and wait until the process is in that state."""
         os.kill(self.process.pid, number)
         limit = time.monotonic() + 30
-        while _lease.is_stopped(self.process.pid) != state:
+        while _files.is_stopped(self.process.pid) != state:
             assert time.monotonic() < limit
 
 
@@ -141,7 +140,7 @@ def test_a_program_is_named_without_its_words(path, opened, other):
     index = opened()
     other(HOLDER)
     assert str(path) not in json.loads(lease_of(path).read_text(encoding="utf-8")).values()
-    assert _lease.program_name()
+    assert _files.program_name()
     assert refusal(index).message.count(str(path)) == 1
 
 
@@ -296,7 +295,7 @@ def test_a_process_forked_by_the_holder_does_not_hold_the_lease(path, opened, ma
 def test_an_unsigned_lease_still_keeps_others_out(path, opened, monkeypatch):
     index = opened()
     asking = opened()
-    monkeypatch.setattr(_lease, "asdict", lambda holder: (_ for _ in ()).throw(OSError("no space")))
+    monkeypatch.setattr(_files, "asdict", lambda holder: (_ for _ in ()).throw(OSError("no space")))
     with index.lease():
         assert refusal(asking).code == "index_busy"
     assert isinstance(index, Index)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memoriter.index import network_of
-from memoriter.index.store._files import on_network
+from memoriter.index._files import on_network
 
 MOUNTS = """\
 /dev/vda / ext4 rw 0 0

@@ -15,8 +15,8 @@ from memoriter import Memory
 from memoriter.embed import _fake
 from memoriter.errors import IndexUnavailable
 from memoriter.index import Index, InspectedIndex
-from memoriter.index.store._connection import connect
-from memoriter.index.store._schema import VERSION
+from memoriter.index._connection import connect
+from memoriter.index._schema import VERSION
 from memoriter.types import ModelSpec
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoriter.index.vectors import _code_cache
-from memoriter.index.vectors._code_cache import QuarterPrecision
+from memoriter.index.vectors import _codes_engine
+from memoriter.index.vectors._codes_engine import QuarterPrecision
 
 
 class Shelf:
@@ -74,7 +74,7 @@ def test_a_vector_that_is_gone_is_behind_all_others():
 
 def test_vectors_without_room_are_read_each_time():
     rows = unit(np.random.default_rng(0).standard_normal((40, 8)))
-    with patch.object(_code_cache, "MOST_BYTES", 80):
+    with patch.object(_codes_engine, "MOST_BYTES", 80):
         rough = QuarterPrecision(8)
         shelf = Shelf(rows)
     for _ in range(2):

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from memoriter.errors import IndexUnavailable
-from memoriter.index import InspectedIndex, _opening
+from memoriter.index import InspectedIndex, _open_file
 from memoriter.types import Filters
 from odd_files import posix_only
 
@@ -24,7 +24,7 @@ def test_an_index_that_cannot_be_written_is_searched_with_a_filter_by_path(opene
     def refuse(*_, **__):
         raise apsw.CantOpenError("unable to open database file")
 
-    monkeypatch.setattr(_opening, "connect", refuse)
+    monkeypatch.setattr(_open_file, "connect", refuse)
     index = opened()
     assert index.read_only
     assert index.count(Filters(path="*.md")) == 2

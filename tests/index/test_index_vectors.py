@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memoriter.errors import BadVector, EmbeddingError
-from memoriter.index.files import _files
+from memoriter.index import _content
 from memoriter.types import ModelSpec
 
 
@@ -237,12 +237,12 @@ def test_a_sample_leaves_out_what_another_process_deletes_meanwhile(index, opene
     make.put(index, "b.md", "beta")
     make.embed(index)
     others = opened()
-    texts = _files.texts
+    texts = _content.texts
 
     def delete_first(connection, ids):
         others.remove_files(["a.md"])
         return texts(connection, ids)
 
-    monkeypatch.setattr(_files, "texts", delete_first)
+    monkeypatch.setattr(_content, "texts", delete_first)
     found, vectors = index.sample(5)
     assert (found, len(vectors)) == (["beta"], 1)

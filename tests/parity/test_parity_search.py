@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from memoriter.search._classic import merge, query_words, text_score
-from memoriter.search._dates import (
-    age_in_days,
+from memoriter.search._classic import (
     classic_path_date,
     classic_start,
-    decay,
-    decay_rate,
+    classic_tokens,
     is_classic_evergreen,
-    is_evergreen,
+    merge,
+    query_words,
+    text_score,
 )
-from memoriter.search._hits import classic_tokens, jaccard, mmr_order, mmr_score
+from memoriter.search._hits import jaccard, mmr_order, mmr_score
+from memoriter.search._score import age_in_days, decay, decay_rate, is_evergreen
 from memoriter.times import path_date
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.search._rerank import PassageParts, Relevance, parts_of, rerank
+from memoriter.search._pipeline import PassageParts, Relevance, parts_of, rerank
 from memoriter.types import Chunk
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from memoriter.agent.capture import captures_in
 from memoriter.agent.capture._capture import Prompt, _texts_from_memory
 from memoriter.agent.capture._condense import Known, condense_prompts, condense_summary
 from memoriter.agent.flush._flush import log_entries
-from memoriter.backends._copies import CopyQuery, copy_query
+from memoriter.backends._forget import CopyQuery, copy_query
 from memoriter.extensions.longterm._inbox import parse_inbox
 from memoriter.extensions.longterm._note import clean_text, comments_of
 from memoriter.extensions.longterm._records import same_words

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.search import Candidates, RankedLine, Trace, certainty_of
-from memoriter.search._pipeline import RankedRow
-from memoriter.search._rerank import Reranked
+from memoriter.search._pipeline import RankedRow, Reranked
 from memoriter.types import Filters, QueryLine
 
 if TYPE_CHECKING:

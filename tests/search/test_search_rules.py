@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from memoriter.environment import Deadline
 from memoriter.search import MATCH, WEAK, CosineBaseline, analyse, measure, pack
 from memoriter.search._candidates import _nearest
-from memoriter.search._cosine_baseline import FULL_SCORE_DEVIATIONS
 from memoriter.search._hits import snippet
 from memoriter.search._score import (
+    FULL_SCORE_DEVIATIONS,
     KEYWORDS_ONLY,
     WITH_VECTORS,
     KeywordScore,

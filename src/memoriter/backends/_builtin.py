@@ -8,14 +8,11 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from memoriter.backends._background import index_words, last_run, run_in_background
-from memoriter.backends._changes import content_changes
-from memoriter.backends._context import BackendContext, Question, Ranking, scope_of
-from memoriter.backends._health import WARMING, are_to_come, explain_hits, health_of
-from memoriter.backends._indexing import Indexing
+from memoriter.backends._context import WARMING, BackendContext, Question, Ranking, health_of, scope_of, state_folders
+from memoriter.backends._indexing import Indexing, last_run
 from memoriter.backends._verified import Verified, Verifier
 from memoriter.environment import Deadline, Listed, Stopwatch, work_until
-from memoriter.errors import EmbeddingError, IndexBusy, TransientFailure
+from memoriter.errors import PROVIDER_FAILURES, EmbeddingError, IndexBusy, IndexUnavailable, TransientFailure
 from memoriter.search import (
     EmbeddedLine,
     SearchSettings,
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
     from memoriter.backends._context import BackendSettings, Clocks
     from memoriter.backends._embedding import Embedding
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
-    from memoriter.backends._protocol import WatchRun
+    from memoriter.backends._indexing import WatchRun
     from memoriter.backends._reranking import Reranking
     from memoriter.search import CosineBaseline
     from memoriter.store import Passages, Snapshot, Store
@@ -80,6 +77,10 @@ WARMING_SECONDS = 0.5
 """How long a search waits for a model that is being loaded. The bundled model takes a tenth of it."""
 RANKINGS = 3
 """The most rankings for one search: it ranks again after passages that differ from their notes were repaired."""
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+"""Seconds until an index that cannot be read, or was replaced, is asked again for changes; each pause is twice as long
+as the one before."""
 OVERRIDING = tuple(each.name for each in fields(SearchSettings) if each.name in search_arguments())
 """The settings that an argument of a search overrides."""
 
@@ -176,7 +177,7 @@ class BuiltinBackend:
             if query.update:
                 reasons[:0] = self._indexing.update_before_search(index, deadline, progress, watch, question=text)
             else:
-                index_words(self._indexing, index, deadline)
+                self._indexing.index_words(index, deadline)
         with watch.stage("embed"):
             texts: list[tuple[str, Role]] = [(text, "query")] if text else []
             if query.lines:
@@ -209,13 +210,8 @@ class BuiltinBackend:
     ) -> SearchResult:
         """Return the result of a ranking: whether it answers, and whether the memory could look everywhere.
 
-        Args:
-            index: the open index.
-            question: what was asked.
-            ranking: its hits.
-            reasons: the diagnostics of the search so far.
-            vectors: those of the question; empty: it has no text to embed.
-            problem: why there are none, or why another provider made them.
+        `vectors` are those of the question, empty if it has no text to embed; `problem` states why there are none, or
+        why another provider made them. `reasons` has the diagnostics of the search so far.
         """
         query = question.query
         hits = ranking.hits
@@ -225,7 +221,7 @@ class BuiltinBackend:
         # A search that was cut short may miss a better passage, and so may one without vectors that are still to come.
         is_late = question.deadline.passed
         certain = not is_late
-        if health.pending and not embeds_nothing and (vectors or not query.update or are_to_come(problem, reasons)):
+        if health.pending and not embeds_nothing and (vectors or not query.update or _are_to_come(problem, reasons)):
             certain = False
         deciding_hits = hits if query.time is None else deciding(hits)
         spec = self.embedding.slot().spec
@@ -243,7 +239,7 @@ class BuiltinBackend:
             fallback=problem,
             fallback_from=self.embedding.first_name if problem else "",
             truncated_by="deadline" if is_late else None,
-            reasons=() if hits and query.time is None else explain_hits(index, question, ranking),
+            reasons=() if hits and query.time is None else _explain_hits(index, question, ranking),
             understood=query.understood,
             certainty=ranking.certainty if certain else None,
         )
@@ -336,7 +332,6 @@ class BuiltinBackend:
 
         Return receipts, and diagnostics for what still waits.
         """
-        from memoriter.backends._copies import state_folders
         from memoriter.workspace import join_versions, recover, unfinished, versions_diagnostics
 
         scan = self.workspace.scan()
@@ -361,22 +356,31 @@ class BuiltinBackend:
         return self._context.current_index().watch_lease()
 
     def follow(self, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        """Index changes for a watcher; see `MemoryBackend.follow`."""
         return self._indexing.follow(job, clock)
 
     def finish(self, stop: Event) -> SyncReport:
-        return run_in_background(self._indexing, stop)
+        return self._indexing.finish(stop)
 
     def content_version(self) -> str:
         return self._context.with_recovery(lambda index: index.content_version())
 
     def changes(self, stop: Event) -> Generator[str]:
-        """Yield `content_version` now and after each change; see `MemoryBackend.changes`."""
-        return content_changes(self._context, stop)
+        seen = ""
+        pause = FIRST_PAUSE
+        while not stop.is_set():
+            try:
+                for version in self.index.changes(stop):
+                    pause = FIRST_PAUSE
+                    if version != seen:
+                        seen = version
+                        yield version
+            except IndexUnavailable as error:
+                log.debug("changes of the index cannot be followed now: %s", error)
+            stop.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
-        """Why the provider cannot be used, as far as it is known without a request."""
         return tuple(filter(None, (self.embedding.slot().problem,)))
 
     @property
@@ -469,11 +473,9 @@ class BuiltinBackend:
         return self._context.with_recovery(follow)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
-        """Return lines of a file of the memory. Raises PathRefused."""
         return self.workspace.read(path, start=start, lines=lines)
 
     def start(self) -> str:
-        """Return the name: nothing has to be started."""
         return "The builtin engine"
 
     def stop(self) -> None:
@@ -500,15 +502,8 @@ def _query_vectors(
 ) -> tuple[Vectors | None, Diagnostic | None]:
     """Return the vectors of the texts, all of one model, and a diagnostic if the provider failed or is replaced.
 
-    Args:
-        context: the backend.
-        index: the open index.
-        texts: the texts with their roles; without any, nothing is embedded.
-        deadline: the deadline of the search.
-        hasty: whether time is short, so that a late response does not count against the provider.
-
-    Returns:
-        None instead of the vectors if one of them is not available.
+    The vectors are None if one of them is not available. If the search is `hasty`, a late response does not count
+    against the provider.
     """
     embedding = context.embedding
     if not texts:
@@ -555,3 +550,38 @@ def _unsearched(query: Query, vectors: Vectors | None, problem: Diagnostic | Non
     names = " and ".join(f"`{kind}`" for kind in kinds)
     message = f"The lines of the type {names} were not searched, because vector search is not available."
     return Diagnostic("lines_unsearched", message, "Write a `lex` line with words, or run `memoriter doctor`.")
+
+
+def _are_to_come(problem: Diagnostic | None, reasons: Sequence[Diagnostic]) -> bool:
+    """Return whether only time keeps the vectors of a search away, and no failure of the provider."""
+    return problem in {None, WARMING} and PROVIDER_FAILURES.isdisjoint(each.code for each in reasons)
+
+
+def _explain_hits(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
+    """Return why there are no hits, or none of the time that the question names, and what would give some."""
+    query = question.query
+    hits = ranking.hits
+    reasons = list[Diagnostic]()
+    if query.time is not None and all(hit.outside_time for hit in hits):
+        from memoriter.search import nothing_then
+
+        reasons = [nothing_then(query)]
+    if not hits and not (reasons and query.newest):
+        reasons += _explain_empty(index, question, ranking)
+    return tuple(reasons)
+
+
+def _explain_empty(index: Store, question: Question, ranking: Ranking) -> tuple[Diagnostic, ...]:
+    """Return why there are no hits, and what would give some."""
+    from memoriter.search import diagnose_empty, search_without_limits
+
+    text = question.text
+    vector = question.vector
+    settings = ranking.settings
+    unlimited = search_without_limits(
+        index, text, vector, settings, filters=ranking.filters, now=ranking.now, typed=question.typed
+    )
+    reasons = diagnose_empty(unlimited)
+    if question.query.newest:  # no words were asked for
+        return tuple(reason for reason in reasons if reason.code == "filtered_out")
+    return reasons

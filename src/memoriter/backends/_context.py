@@ -1,4 +1,4 @@
-"""The settings of the builtin backend, the sources of a search, and the state that all its operations share."""
+"""The settings of the builtin backend, the sources of a search, and the state and health that its operations share."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memoriter.permissions import unwritable_part
-from memoriter.types import Diagnostic
+from memoriter.sync import undecoded_of
+from memoriter.types import Diagnostic, Health
 from memoriter.values import dataclass, field
+from memoriter.workspace import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     import numpy as np
@@ -134,32 +136,6 @@ class Ranking:
 
 
 _T = TypeVar("_T")
-
-
-class WrittenNotes:
-    """Absolute paths of notes that this process wrote and that are not indexed yet. Safe to share between threads."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._count = 0
-        self._lock = threading.Lock()
-
-    def add(self, paths: Iterable[Path]) -> frozenset[str]:
-        """Add notes, and return all that are not indexed yet."""
-        with self._lock:
-            self._count += 1
-            self._numbers.update({str(path): self._count for path in paths})
-            return frozenset(self._numbers)
-
-    def numbers(self) -> dict[str, int]:
-        """Return the number of the last write of each note."""
-        with self._lock:
-            return dict(self._numbers)
-
-    def indexed(self, numbers: Mapping[str, int]) -> None:
-        """Remove notes that were indexed. A note that was written since, so that its number differs, stays."""
-        with self._lock:
-            self._numbers = {path: number for path, number in self._numbers.items() if numbers.get(path) != number}
 
 
 @dataclass(slots=True)
@@ -290,3 +266,81 @@ class BackendContext:
         if self._index is not None:
             self._index.close()
             self._index = None
+
+
+WARMING = Diagnostic("warming", "The model is loading; keyword search works meanwhile.", "Search again in a moment.")
+UNUSED = frozenset({"index_outdated", "index_damaged"})
+"""Notices of an index that exists and cannot serve as it is."""
+REQUEST_TEXTS = 64
+REQUEST_TOKENS = 8_000
+"""About the size of one indexing request."""
+
+
+def health_of(context: BackendContext, index: Store, reasons: list[Diagnostic], *, serving: bool) -> Health:
+    """Return the health of both retrievers. `reasons` has the diagnostics so far, and gets more."""
+    embedding = context.embedding
+    provider = embedding.slot()
+    index_unread = {IndexBusy.code, IndexUnavailable.code, *UNUSED, "index_read_only", "not_indexed", "unreadable"}
+    chunks = index.corpus().chunks
+    if not chunks and index_unread.isdisjoint(reason.code for reason in reasons):
+        reasons.append(_no_notes(context, index))
+    pending = 0
+    if provider.spec:
+        pending = index.pending()
+    elif embedding.configured:  # while the model is not known, every chunk waits
+        pending = chunks
+    if pending and provider.problem is None:
+        message = f"{pending} of {chunks} chunks wait for vectors; until then, search may miss their meaning."
+        jobs = len(index.metas("batch:")) if embedding.rules else 0
+        batches = f" {jobs} batches are waiting at the service." if jobs else ""
+        reasons.append(Diagnostic("vectors_pending", message + batches, "Run `memoriter index`."))
+    refusal = None
+    if pending or not serving:
+        refusal = embedding.refusal(_next_request_tokens(context, index, pending))
+    for diagnostic in (refusal, provider.problem, embedding.trouble):
+        reasons += [diagnostic] if diagnostic and diagnostic.code not in {reason.code for reason in reasons} else []
+    if failures := (index.failures() if provider.spec else 0):
+        message = f"{failures} chunks could not be embedded; only keyword search finds them."
+        reasons.append(Diagnostic("vectors_failed", message, "Run `memoriter index --force`."))
+    if index.forgetting:
+        message = "A `memoriter forget` was interrupted: the index may still contain the deleted text."
+        reasons.append(Diagnostic("forgetting_unfinished", message, "Run `memoriter index`."))
+    reasons += undecoded_of(index)
+    legs = {"keyword": True, "vector": serving}
+    return Health(legs, pending, index.generation, tuple(dict.fromkeys(reasons)))
+
+
+def _no_notes(context: BackendContext, index: Store) -> Diagnostic:
+    files = len(index.files())
+    folder = str(context.workspace.root)
+    if files:
+        notes = "The one note" if files == 1 else f"Each of the {files} notes"
+        return Diagnostic("no_text", f"{notes} in {folder!r} is empty.", "Run `memoriter remember TEXT`.")
+    message = f"There are no notes in {folder!r}."
+    return Diagnostic("no_notes", message, "Write Markdown files into it, or run `memoriter remember TEXT`.")
+
+
+def _next_request_tokens(context: BackendContext, index: Store, pending: int) -> int:
+    """Return the approximate number of tokens of the next indexing request."""
+    texts = index.missing(min(pending, REQUEST_TEXTS)) if pending and context.embedding.slot().spec else ()
+    return min(sum(estimate_tokens(text) for _, text in texts), REQUEST_TOKENS)
+
+
+CONTEXTS = "contexts"
+COPIES = "flushes"
+"""The folders beside an agent's sessions with the context given to each, and with logs from before a flush."""
+
+
+def state_folders(sessions: Path | None) -> list[str]:
+    """Return the folders of memoriter's home whose files are replaced, among them those with versions of notes."""
+    if sessions is None:
+        return []
+    own = [sessions.parents[2], sessions, sessions.with_name(CONTEXTS), sessions.with_name(COPIES)]
+    return [str(folder) for folder in (*own, *sorted(records_of_imports(sessions).glob("*-*")))]
+
+
+def records_of_imports(sessions: Path) -> Path:
+    """Return the folder of the records in memoriter's home, which is three folders above an agent's transcripts."""
+    from memoriter.import_history import RECORDS
+
+    return sessions.parents[2] / RECORDS

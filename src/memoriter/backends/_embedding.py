@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,6 +27,7 @@ from memoriter.backends._service_records import (
     Batches,
     Budget,
     Observed,
+    Remembered,
     UsageMeter,
     reason_of,
 )
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._ledger import Ledger
+    from memoriter.backends._service_records import Ledger
     from memoriter.embed import BatchRules, Choice, EmbeddingProvider, ProviderContext, ProviderSettings
     from memoriter.store import Store
     from memoriter.types import Attempt, Role
@@ -62,35 +62,8 @@ QUERY_SECONDS = 5.0
 """The longest time that a search waits for its query vector; at most half of the search's own time."""
 FALLBACK_SECONDS = 600.0
 """How long the fallback serves before the first provider is tried again."""
-REMEMBERED_QUERIES = 256
 LOADED = frozenset({"bundled", "fake", "local", "onnx"})
 """Kinds of providers that load a model in this process."""
-
-
-class QueryVectors:
-    """The vectors of the last texts, by whether the fallback made it, role and text. Safe to share between threads."""
-
-    def __init__(self) -> None:
-        self._vectors: OrderedDict[tuple[bool, str, str], NDArray[np.float32]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[bool, str, str]) -> NDArray[np.float32] | None:
-        with self._lock:
-            if key in self._vectors:
-                self._vectors.move_to_end(key)
-            return self._vectors.get(key)
-
-    def put(self, key: tuple[bool, str, str], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Store a vector and return it."""
-        with self._lock:
-            self._vectors[key] = vector
-            if len(self._vectors) > REMEMBERED_QUERIES:
-                self._vectors.popitem(last=False)
-        return vector
-
-    def clear(self) -> None:
-        with self._lock:
-            self._vectors.clear()
 
 
 @dataclass(slots=True)
@@ -118,7 +91,10 @@ class Embedding:
     _close_count: int = 0
     _loader_thread: int = 0
     """The identifier of the thread that loads it; 0 if none does."""
-    _query_vectors: QueryVectors = field(default_factory=QueryVectors)
+    _query_vectors: Remembered[tuple[bool, str, str], NDArray[np.float32]] = field(
+        default_factory=Remembered[tuple[bool, str, str], "NDArray[np.float32]"]
+    )
+    """By whether the fallback made it, role and text."""
     _attempts: Attempts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -448,4 +424,6 @@ class Embedding:
             return self._slots[fallback]
 
     def _disable(self, slot: Slot, error: MemoriterError) -> None:
-        slot.disable(error, self.outside.monotonic())
+        """Let no caller use the provider from now on."""
+        slot.problem = Diagnostic.of(error)
+        slot.problem_since = self.outside.monotonic()

@@ -19,21 +19,17 @@ from memoriter.types import Diagnostic
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.embed import EmbeddingProvider, ProviderContext
+    from memoriter.backends._service_records import Ledger, Observed
+    from memoriter.embed import Choice, EmbeddingProvider, ProviderContext, ProviderSettings
+    from memoriter.service_guard import ServiceGuard
     from memoriter.types import ModelSpec, Role
 
     Key = tuple[str, ...]
-    from collections.abc import Hashable
-
-    from memoriter.backends._ledger import Ledger
-    from memoriter.backends._service_records import Observed
-    from memoriter.embed import Choice, ProviderSettings
-    from memoriter.service_guard import ServiceGuard
 
 
 _T = TypeVar("_T")
@@ -71,7 +67,8 @@ class Calls:
         self._lock = threading.Lock()
         self._running: dict[Hashable, _Call[Any]] = {}
         self._when_idle: list[Callable[[], None]] = []
-        self._aborted = False
+        self.aborted = False
+        """Whether `abort` was called."""
 
     def run(self, key: Hashable, call: Callable[[], _T], *, service: str, deadline: Deadline | None = None) -> _T:
         """Return what the call returns, or raise what it raises.
@@ -81,7 +78,7 @@ class Calls:
         """
         with self._lock:
             running = self._running.get(key)
-            if running is None and not self._aborted:
+            if running is None and not self.aborted:
                 running = self._running[key] = _Call()
                 arguments = (key, running, call)
                 threading.Thread(target=self._work, args=arguments, name="memoriter-call", daemon=True).start()
@@ -114,15 +111,10 @@ class Calls:
                 return
         act()
 
-    @property
-    def aborted(self) -> bool:
-        """Whether `abort` was called."""
-        return self._aborted
-
     def abort(self) -> None:
         """End all waiting, now and later. The results of running calls are discarded."""
         with self._lock:
-            self._aborted = True
+            self.aborted = True
             waiting = list(self._running.values())
         for call in waiting:
             call.done.set()
@@ -361,11 +353,6 @@ class Slot:
     opened: Observed | None = None
     late: LateVectors = field(default_factory=LateVectors)
 
-    def disable(self, error: MemoriterError, now: float) -> None:
-        """Let no caller use the provider, from `now` on (monotonic seconds)."""
-        self.problem = Diagnostic.of(error)
-        self.problem_since = now
-
 
 def choose_slot(settings: ProviderSettings, *, fallback: bool, now: float, consents: Ledger | None) -> Slot:
     """Return the slot of the provider that the settings name; if it cannot be used, a slot with a problem.
@@ -399,12 +386,7 @@ def egress_notice(
 ) -> str | None:
     """Return where text may be sent from now on; None if nowhere, or if it was reported before.
 
-    Args:
-        first: the provider that has priority.
-        other: its fallback.
-        ledger: records what was reported.
-        settings: the settings.
-        env: what a provider needs of its surroundings.
+    `first` is the provider that has priority, `other` its fallback; the ledger records what was reported.
     """
     remote = [place for place in (first, other) if place and place.leaves_machine]
     places = [place for place in remote if _can_start(place, settings, env) and is_news(place, ledger)]

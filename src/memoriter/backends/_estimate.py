@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memoriter.backends._embedding import Embedding
-    from memoriter.backends._service_records import UsageMeter
     from memoriter.records import IndexedFile
     from memoriter.store import Store
     from memoriter.sync import Sync
@@ -26,11 +25,7 @@ if TYPE_CHECKING:
 def estimate_of(embedding: Embedding, index: Store, sync: Sync, *, measured: bool = False) -> Estimate:
     """Return what indexing would do and cost. Reads and chunks new text, but writes nothing.
 
-    Args:
-        embedding: the models of the backend.
-        index: its open index.
-        sync: the workspace and the same index.
-        measured: also measure how long the vectors will take, if the model runs here; this loads the model.
+    `measured` adds how long the vectors will take, if the model runs here; this loads the model.
     """
     scan = sync.workspace.scan()
     indexed = index.files()
@@ -63,7 +58,7 @@ def estimate_of(embedding: Embedding, index: Store, sync: Sync, *, measured: boo
         removed=len(plan.removed),
         chunks=len(chunks),
         tokens=tokens,
-        price=_price(account, tokens, in_batches=in_batches),
+        price=0.0 if account is None else account.price(tokens, batch=in_batches),
         price_seen=account.seen if account else "",
         skipped=scan.skipped,
         seconds=_measured_seconds(embedding, texts, tokens) if measured and tokens else None,
@@ -74,11 +69,6 @@ def _shared_keys(index: Store, keys: Sequence[bytes]) -> set[bytes]:
     """Return the keys of vectors that will be copied from other memories of a server."""
     starts = range(0, len(keys), KEYS_AT_ONCE)
     return {key for start in starts for key in index.shared_vectors(keys[start : start + KEYS_AT_ONCE])}
-
-
-def _price(account: UsageMeter | None, tokens: int, *, in_batches: bool) -> float | None:
-    """Return the price of the passages in US dollars; None: unknown."""
-    return 0.0 if account is None else account.price(tokens, batch=in_batches)
 
 
 MEASURED = frozenset({"bundled", "onnx"})

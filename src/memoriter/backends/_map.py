@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memoriter.backends._cited_lines import citation_of
+from memoriter.backends._why_not import citation_of
 from memoriter.search import draw
 from memoriter.types import Diagnostic, MapGroup, MapPoint, NearDuplicates, PassageMap
 
@@ -23,12 +23,9 @@ TEXT_CHARS = 160
 
 
 def draw_map(index: Store, *, similarity: float, configured: bool) -> PassageMap:
-    """Return the passages of an index in two dimensions, without loading a model.
+    """Return the passages of an index in two dimensions, without loading a model; see `MemoryBackend.draw_map`.
 
-    Args:
-        index: the store.
-        similarity: the cosine from which two passages count as nearly the same, above 0 and up to 1.
-        configured: whether a provider of vectors is configured.
+    `configured` states whether a provider of vectors is configured.
     """
     return index.at_one_state(partial(_draw, similarity=similarity, configured=configured))
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memoriter.values import dataclass
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from contextlib import AbstractContextManager
@@ -13,6 +11,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
+    from memoriter.backends._indexing import WatchRun
     from memoriter.sync import IndexJob, Progress
     from memoriter.types import (
         BackgroundRun,
@@ -28,26 +27,6 @@ if TYPE_CHECKING:
         WhyNot,
     )
     from memoriter.workspace import Transcripts, Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class WatchRun:
-    """The result of one indexing run for a watcher."""
-
-    report: SyncReport | None = None
-    """None if there was nothing to do."""
-    recheck: frozenset[str] = frozenset()
-    """Paths to check once more before their change is accepted."""
-    folders: Mapping[str, int] | None = None
-    """The folders to watch for events; None if not all files were scanned."""
-    unfinished: bool = False
-    """Whether the time was over before everything was done."""
-    waiting: bool = False
-    """Whether chunks wait for vectors that could not be computed now."""
-    seconds: float = 0.0
-    """The duration of the scan."""
-    problems: tuple[Diagnostic, ...] = ()
-    """Problems of the provider, whether or not there was anything to do."""
 
 
 class MemoryBackend(Protocol):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from memoriter.backends._endpoint import (
     is_news,
     within,
 )
-from memoriter.backends._service_records import PATIENCE, Attempts, Budget, UsageMeter, reason_of
+from memoriter.backends._service_records import PATIENCE, Attempts, Budget, Remembered, UsageMeter, reason_of
 from memoriter.embed import Judge, choose_reranker, open_reranker
 from memoriter.errors import EmbeddingError, MemoriterError, OverBudget, ProviderUnavailable, TransientFailure, sentence
 from memoriter.search import JUDGE_WEIGHT, Relevance
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memoriter.backends._endpoint import Calls
-    from memoriter.backends._ledger import Ledger
+    from memoriter.backends._service_records import Ledger
     from memoriter.embed import Choice, ProviderContext, Reranker, RerankSettings
     from memoriter.environment import Deadline, Stopwatch
     from memoriter.search import PassageParts
@@ -45,8 +44,6 @@ RERANK_SECONDS = 5.0
 """The longest time that a search waits for a service; at most half of the search's own time."""
 LATE_SECONDS = 10.0
 """How long a request may take whose caller stopped waiting. Its scores serve the same question, asked again."""
-REMEMBERED = 256
-"""The most questions whose scores are kept."""
 READ_BY_JUDGE = 3
 READ_BY_OTHERS = 20
 """The hits that are read, unless the settings say how many. Reading more improves neither the order nor the outcome: of
@@ -81,7 +78,8 @@ class Reranking:
         self._opened: Reranker | None = None
         self._warmed = False
         self._judge = Judge(settings.cache_dir, outside.monotonic)
-        self._known: OrderedDict[bytes, tuple[Relevance, ...]] = OrderedDict()
+        self.known: Remembered[bytes, tuple[Relevance, ...]] = Remembered()
+        """What was computed of exactly some passages for exactly one question."""
 
     def question(self, text: str, deadline: Deadline, watch: Stopwatch, *, hasty: bool) -> Rescoring | None:
         """Return the reranker's part in the search for a cleaned query.
@@ -113,15 +111,8 @@ class Reranking:
         with suppress(MemoriterError):
             self._judge.load()
 
-    def known(self, key: bytes) -> tuple[Relevance, ...] | None:
-        """Return what is known of exactly these passages for exactly this question, if it was computed before."""
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-            return self._known.get(key)
-
     def ask(self, key: bytes, query: str, passages: Sequence[PassageParts], deadline: Deadline) -> None:
-        """Compute the relevance of passages, after which `known` returns it.
+        """Compute the relevance of passages, after which `known` has it.
 
         Raises:
             MemoriterError: there are no scores in time.
@@ -134,7 +125,7 @@ class Reranking:
         patience = within(deadline, seconds)
 
         def fetch() -> None:
-            if self.known(key) is not None:  # an earlier request was answered since `known` was called
+            if self.known.get(key) is not None:  # an earlier request was answered since `known` was asked
                 return
             limit = max(LATE_SECONDS, seconds)
             try:
@@ -144,7 +135,7 @@ class Reranking:
                     self._attempts.note(choice, error)
                 raise
             self._attempts.note(choice, None)
-            self._keep(key, found)
+            self.known.put(key, tuple(found))
 
         name = f"{choice.name} at {choice.endpoint}" if remote else f"{choice.name} {choice.model}".strip()
         if not remote:
@@ -246,12 +237,6 @@ class Reranking:
                 self._opened = open_reranker(choice, self.settings, self._outside, account)
             return self._opened
 
-    def _keep(self, key: bytes, found: Sequence[Relevance]) -> None:
-        with self._lock:
-            self._known[key] = tuple(found)
-            if len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-
 
 @dataclass(slots=True)
 class Rescoring:
@@ -284,7 +269,7 @@ class Rescoring:
         """Return what the reranker says of passages; if that is not known, remember the passages for `fetch`."""
         if len(passages) < 2 and not self.reranking.judges:
             return None  # there is no order to change
-        known = self.reranking.known(self._key(passages))
+        known = self.reranking.known.get(self._key(passages))
         self._missing = () if known is not None else tuple(passages)
         return known
 

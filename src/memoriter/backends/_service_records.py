@@ -1,6 +1,6 @@
 """What is recorded about services, for every process: spending, the last attempts, pauses, and batch jobs.
 
-Batch jobs are stored in the index, the rest in the ledger.
+Batch jobs are stored in the index, the rest in the ledger. Their last answers are remembered in this process alone.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from memoriter.codes import stored_code
 from memoriter.embed import EmbedsWithin, SendsTexts, batch_of, price_of, price_row
@@ -35,12 +36,73 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.backends._ledger import Ledger
     from memoriter.embed import BatchJob, BatchRules, Choice, Collected, EmbeddingProvider, ProviderContext
     from memoriter.store import Store
-    from memoriter.types import ModelSpec, Role
+    from memoriter.types import ModelSpec, Role, Spent
 
+_K = TypeVar("_K")
+_T = TypeVar("_T")
+
+MOST_REMEMBERED = 256
+"""The most queries whose vectors are kept, and the most questions whose scores are."""
 _REMEDY = "Wait until midnight (UTC), or raise memorySearch.remote.budget; keyword search works meanwhile."
+
+
+class Ledger(Protocol):
+    """What must outlive every store: spending at providers, and what is known about them.
+
+    `memoriter.index.Ledger` implements it.
+    """
+
+    def add(self, provider: str, model: str, tokens: int, dollars: float | None) -> None:
+        """Record one response of a provider; `dollars` is None if the price is unknown."""
+        ...
+
+    def today(self) -> Spent:
+        """Return what was spent since midnight (UTC), at all providers."""
+        ...
+
+    def get(self, name: str) -> str | None:
+        """Return a stored value, or None."""
+        ...
+
+    def set(self, name: str, value: str) -> None:
+        """Store a value. Raises ProviderUnavailable if it cannot be written."""
+        ...
+
+    def swap(self, name: str, old: str, new: str) -> bool:
+        """Replace a stored value if it still is `old`; return whether it was."""
+        ...
+
+    def close(self) -> None:
+        """Close the ledger; it is reopened when needed."""
+        ...
+
+
+class Remembered(Generic[_K, _T]):
+    """The values of the keys that were used last. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[_K, _T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: _K) -> _T | None:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: _K, value: _T) -> _T:
+        """Store a value and return it."""
+        with self._lock:
+            self._values[key] = value
+            if len(self._values) > MOST_REMEMBERED:
+                self._values.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        with self._lock:
+            self._values.clear()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,29 @@ The deep check searches for canaries: known passages, by their own rarest words,
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from memoriter.backends._background import last_run
-from memoriter.backends._health import confirmed, standing_health
+from memoriter.backends._context import UNUSED, WARMING, health_of, state_folders
+from memoriter.backends._indexing import confirmed, last_run, staleness
 from memoriter.backends._service_records import KEPT
 from memoriter.errors import EmbeddingError
 from memoriter.search import classic_terms, clean_query, query_terms, rank
-from memoriter.sync import background_of, make_plan, skipped_in
-from memoriter.types import Canary, Diagnostic, Filters, Query, SourceCount, Status
+from memoriter.sync import (
+    background_of,
+    conflict_markers,
+    faulty_front_matter,
+    make_plan,
+    skipped_in,
+    unreadable_diagnostics,
+)
+from memoriter.types import Canary, Diagnostic, Filters, Query, Skipped, SourceCount, Status
 from memoriter.values import dataclass, field
+from memoriter.workspace import unfinished, versions_diagnostics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +39,9 @@ if TYPE_CHECKING:
     from memoriter.backends._reranking import Reranking
     from memoriter.records import StoredChunk
     from memoriter.store import Store
+    from memoriter.sync import Plan
     from memoriter.types import Health, Leg, SearchResult
+    from memoriter.workspace import Scan
 
 
 def builtin_status(
@@ -46,7 +57,7 @@ def builtin_status(
     indexed = index.files()
     scan = context.workspace.scan()
     plan = confirmed(make_plan(scan.sources, indexed), context.workspace, indexed)
-    health = check.apply_to(standing_health(context, index, scan, plan))
+    health = check.apply_to(_standing_health(context, index, scan, plan))
     if reranking is not None and (trouble := reranking.trouble) is not None:
         health = replace(health, reasons=(*health.reasons, trouble))
     health = replace(health, reasons=(*health.reasons, *index.work_left))
@@ -84,6 +95,37 @@ def builtin_status(
         sources=tuple(SourceCount(kind, *corpus.kinds.get(kind, (0, 0))) for kind in dict.fromkeys(settings.sources)),
         reranker=reranking.state if reranking else None,
     )
+
+
+def _unindexed(plan: Plan) -> Diagnostic:
+    """Return the diagnostic that notes exist and none is indexed."""
+    notes = f"{len(plan.added)} note{' is' if len(plan.added) == 1 else 's are'}"
+    return Diagnostic("not_indexed", f"{notes} there, and none is indexed yet.", "Run `memoriter index`, or search.")
+
+
+def _standing_health(context: BackendContext, index: Store, scan: Scan, plan: Plan) -> Health:
+    """Return the health of both retrievers, without loading a model."""
+    loading = WARMING if context.embedding.warming else None
+    problems = [each for each in (context.embedding.slot().problem, context.embedding.failed, loading) if each]
+    indexed = index.files()
+    unreadable = [
+        Skipped(source.path, "unreadable", "it may not be read")
+        for source in scan.sources
+        if source.path not in indexed and not os.access(source.file, os.R_OK)
+    ]
+    if context.settings.inspect and (unwritable := context.unwritable):
+        problems.append(unwritable)
+    folders = [*scan.folders, *state_folders(context.settings.sessions_dir)]
+    left = [each.diagnostic for each in unfinished(folders) if not each.active]
+    diagnostics = [*index.notices, *problems, *left, *unreadable_diagnostics([*scan.skipped, *unreadable])]
+    diagnostics += (*versions_diagnostics(scan.skipped, context.workspace.root), *conflict_markers(index))
+    diagnostics += faulty_front_matter(index)
+    unused = not UNUSED.isdisjoint(notice.code for notice in index.notices)
+    if not plan.empty and not indexed and not unused:
+        diagnostics.append(_unindexed(plan))
+    elif not context.settings.on_search:
+        diagnostics += staleness(plan)
+    return health_of(context, index, diagnostics, serving=context.serving(index))
 
 
 CANARIES = 8

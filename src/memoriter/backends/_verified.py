@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused
 from memoriter.ids import bytes_hash, vector_key, with_line_feeds
-from memoriter.sync import ChangeSet, Plan, Task, may_change_unseen
-from memoriter.types import Diagnostic
+from memoriter.sync import may_change_unseen
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -21,11 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.environment import Deadline, Stopwatch
-    from memoriter.errors import IndexUnavailable
+    from memoriter.environment import Stopwatch
     from memoriter.records import Corpus, ScoringRow, StoredChunk
     from memoriter.store import Passages, Store
-    from memoriter.types import Filters, ScriptBaselines, Source
+    from memoriter.types import Filters, ScriptBaselines
     from memoriter.workspace import Workspace
 
 MOST_REMEMBERED = 10_000
@@ -199,52 +197,3 @@ def _stat(file: Path) -> _Stat | None:
     except OSError:
         return None
     return stat.st_ino, stat.st_size, stat.st_ctime_ns, stat.st_mtime_ns
-
-
-NAMED = 3
-
-
-def existing_sources(rows: Sequence[StoredChunk], workspace: Workspace) -> tuple[Source, ...]:
-    """Return the files of these passages that exist.
-
-    Passages of missing files stay in the index until a full scan confirms that the file is gone.
-    """
-    found = (workspace.find(path) for path in sorted({row.path for row in rows}))
-    return tuple(entry[1] for entry in found if entry is not None and entry[1] is not None)
-
-
-def prepare_repair(sources: tuple[Source, ...], index: Store, deadline: Deadline) -> Task:
-    """Remove these files from the index and return the task that indexes them again. Expects the lease."""
-    index.remove_files([source.path for source in sources])
-    changes = ChangeSet(index.version(), needed=True, plan=Plan(added=sources), indexed={}, held=True)
-    return Task(changes=changes, embed_by=deadline, everything=False)
-
-
-def repaired(damaged: Sequence[StoredChunk]) -> list[Diagnostic]:
-    """Return a diagnostic that damaged passages were indexed again, if there were any."""
-    if not damaged:
-        return []
-    message = f"The index contained {_passages(damaged)} that were damaged; their notes were indexed again."
-    return [
-        Diagnostic(
-            "index_repaired", message, "If this happens again, check the disk and run `memoriter index --force`."
-        )
-    ]
-
-
-def unrepaired(
-    rows: Sequence[StoredChunk], damaged: Sequence[StoredChunk], error: IndexUnavailable
-) -> list[Diagnostic]:
-    """Return why passages are missing from a result: the index could not be written."""
-    blocked = Diagnostic.of(error)
-    if damaged:
-        message = f"The index contains {_passages(damaged)} that are damaged; the answer omits them."
-        return [Diagnostic("index_damaged", message, "Run `memoriter index --force`."), blocked]
-    message = f"The notes of {_passages(rows)} changed after they were indexed; the answer omits these passages."
-    return [Diagnostic("stale", message, "Run `memoriter index`."), blocked]
-
-
-def _passages(rows: Sequence[StoredChunk]) -> str:
-    places = [f"{row.path}#L{row.chunk.start_line}" for row in rows]
-    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
-    return f"{len(places)} passage{'' if len(places) == 1 else 's'} ({', '.join(places[:NAMED])}{more})"

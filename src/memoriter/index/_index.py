@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import partial
+from math import log1p
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from memoriter.errors import IndexBusy, IndexUnavailable
-from memoriter.index._open_file import OpenFile
-from memoriter.index._reader import FORGETTING, IndexReader
-from memoriter.index.files import _files, _queries
-from memoriter.index.store import _connection
-from memoriter.index.store._connection import (
+from memoriter.index import _connection, _content
+from memoriter.index._connection import (
     WriteInSnapshotError,
     connect,
     increment,
@@ -20,14 +18,14 @@ from memoriter.index.store._connection import (
     snapshot,
     translate_errors,
 )
-from memoriter.index.store._files import BACKGROUND, GENERATION, remove, vacuum
-from memoriter.index.store._soundness import check_file
+from memoriter.index._files import BACKGROUND, GENERATION, remove, vacuum
+from memoriter.index._open_file import OpenFile, check_file
 from memoriter.index.vectors import _cache, _segments
 from memoriter.index.vectors._cache import VectorSet
-from memoriter.types import CompactReport
+from memoriter.types import CompactReport, Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
     from threading import Event
@@ -35,11 +33,249 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
-    from memoriter.index.store._files import IndexFiles
+    from memoriter.index._connection import Database
+    from memoriter.index._files import IndexFiles
     from memoriter.index.vectors import EngineName
-    from memoriter.records import ChunkRecord
-    from memoriter.types import ModelSpec, Source
+    from memoriter.records import ChunkRecord, Corpus, IndexedFile, ScoringRow, StoredChunk
+    from memoriter.types import Diagnostic, ModelSpec, ScriptBaselines, Source
+
+
+_EVERYTHING = Filters()
+FORGETTING = "forgetting"
+"""The setting that is stored while forgetting is in progress, so that a later process can finish it."""
+
+
+class IndexReader:
+    """Reads an open index file: the file as it is at each call, or one state of it. `Store` describes the methods."""
+
+    def __init__(self, file: OpenFile, reading: Callable[[], AbstractContextManager[Database]]) -> None:
+        """Take an open file; `reading` gives its connection, with the lock or to a thread that has it already."""
+        self._file = file
+        self._reading = reading
+
+    @property
+    def generation(self) -> int:
+        return self._file.generation
+
+    @property
+    def notices(self) -> tuple[Diagnostic, ...]:
+        opened = self._file.opened
+        # That an index is only inspected is no news.
+        reason = opened.read_only_reason if opened and not self._file.inspected else None
+        return (*self._file.notices, reason) if reason else tuple(self._file.notices)
+
+    @property
+    def read_only(self) -> bool:
+        return self._file.read_only
+
+    @property
+    def engine(self) -> EngineName:
+        with self._reading():
+            return self._file.vectors.engine
+
+    @property
+    def oversampling(self) -> int | None:
+        with self._reading():
+            measured = self._file.vectors.oversampling
+        return measured.oversampling if measured else None
+
+    @property
+    def work_left(self) -> tuple[Diagnostic, ...]:
+        """No diagnostics: whoever may index a file may do all work on it."""
+        return ()
+
+    @property
+    def recall(self) -> float | None:
+        with self._reading():
+            measured = self._file.vectors.oversampling
+        return measured.recall if measured else None
+
+    @property
+    def spec(self) -> ModelSpec | None:
+        return self._file.spec
+
+    @property
+    def forgetting(self) -> bool:
+        return self.get_meta(FORGETTING) is not None
+
+    def version(self) -> int:
+        with self._reading():
+            return self._file.version
+
+    # settings stored with the content
+
+    def get_meta(self, key: str) -> str | None:
+        with self._reading() as connection:
+            return _connection.get_meta(connection, key)
+
+    def metas(self, prefix: str) -> dict[str, str]:
+        with self._reading() as connection:
+            return _connection.metas(connection, prefix)
+
+    # files and chunks
+
+    def files(self) -> dict[str, IndexedFile]:
+        with self._reading() as connection:
+            return self._file.counts.listing(connection)
+
+    def files_at(self, paths: Collection[str]) -> dict[str, IndexedFile]:
+        with self._reading() as connection:
+            return _content.listing_of(connection, paths)
+
+    def corpus(self) -> Corpus:
+        with self._reading() as connection:
+            return self._file.counts.corpus(connection)
+
+    def content(self) -> int:
+        with self._reading() as connection:
+            return _connection.counter(connection, "content")
+
+    def content_version(self) -> str:
+        with self._reading() as connection:
+            return f"{self._file.generation}-{_connection.counter(connection, 'content')}"
+
+    def count(self, filters: Filters) -> int:
+        with self._reading() as connection:
+            return _content.count(connection, filters)
+
+    def newest(self, filters: Filters, limit: int) -> list[int]:
+        with self._reading() as connection:
+            return _content.newest(connection, filters, limit)
+
+    def passing(self, ids: Collection[int], filters: Filters) -> set[int]:
+        with self._reading() as connection:
+            return _content.passing(connection, ids, filters)
+
+    def rows(self, ids: Collection[int]) -> dict[int, StoredChunk]:
+        with self._reading() as connection:
+            return _content.rows(connection, ids)
+
+    def scoring_rows(self, ids: Collection[int]) -> dict[int, ScoringRow]:
+        with self._reading() as connection:
+            return _content.scoring_rows(connection, ids)
+
+    def ids_at(self, path: str) -> list[int]:
+        with self._reading() as connection:
+            return _content.ids_at(connection, path)
+
+    def all_ids(self) -> list[int]:
+        with self._reading() as connection:
+            return _content.all_ids(connection)
+
+    def places_of(self, text: str) -> list[tuple[str, int, int]]:
+        with self._reading() as connection:
+            return _content.chunks_with(connection, text)
+
+    # keywords
+
+    def keyword_search(
+        self,
+        terms: Sequence[str],
+        *,
+        limit: int,
+        filters: Filters = _EVERYTHING,
+        frequency: Mapping[str, int] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> list[tuple[int, float]]:
+        counts = self.document_frequency(terms) if frequency is None else frequency
+        if weights is None:
+            chunks = self.corpus().chunks
+            weights = {term: log1p(chunks / max(count, 1)) for term, count in counts.items()}
+        with self._reading() as connection:
+            return _content.search(connection, terms, limit=limit, filters=filters, frequency=counts, weights=weights)
+
+    def keyword_search_all(
+        self, terms: Sequence[str], *, limit: int, filters: Filters = _EVERYTHING
+    ) -> list[tuple[int, float]]:
+        with self._reading() as connection:
+            return _content.search_all(connection, terms, limit=limit, filters=filters)
+
+    def document_frequency(self, terms: Collection[str]) -> dict[str, int]:
+        with self._reading() as connection:
+            return self._file.counts.document_frequency(connection, terms)
+
+    def other_names(self, names: Collection[str]) -> dict[str, list[str]]:
+        with self._reading() as connection:
+            return _content.other_names(connection, names)
+
+    # vectors
+
+    def missing(self, limit: int, *, of: Collection[int] = ()) -> list[tuple[bytes, str]]:
+        with self._reading():
+            return self._file.vectors.missing(limit, of=of)
+
+    def pending(self) -> int:
+        with self._reading():
+            return self._file.vectors.waiting(self._file.version)[1]
+
+    def waiting(self) -> int:
+        with self._reading():
+            return self._file.vectors.waiting(self._file.version)[0]
+
+    def failures(self) -> int:
+        with self._reading():
+            return self._file.vectors.counts(self._file.version)[1]
+
+    def vectors(self) -> int:
+        with self._reading():
+            return self._file.vectors.counts(self._file.version)[0]
+
+    def referenced(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._reading() as connection:
+            return _cache.referenced(connection, keys)
+
+    def vector_search(
+        self,
+        query: NDArray[np.float32],
+        *,
+        limit: int,
+        filters: Filters = _EVERYTHING,
+        levels: ScriptBaselines | None = None,
+    ) -> list[tuple[int, float]]:
+        with self._reading():
+            return self._file.vectors.nearest(
+                query, limit=limit, filters=filters, baselines=levels, version=self._file.version
+            )
+
+    def cosines(self, query: NDArray[np.float32], ids: Collection[int]) -> dict[int, float]:
+        with self._reading():
+            return self._file.vectors.cosines(query, ids, version=self._file.version)
+
+    def vectors_at(self, ids: Collection[int]) -> tuple[list[int], NDArray[np.float32]]:
+        with self._reading():
+            return self._file.vectors.at(ids, version=self._file.version)
+
+    def item_vectors(self, ids: Collection[int]) -> tuple[list[int], list[int], list[str], NDArray[np.float32]]:
+        with self._reading():
+            return self._file.vectors.of_items(ids)
+
+    def sample(self, count: int) -> tuple[list[str], NDArray[np.float32]]:
+        with self._reading():
+            return self._file.vectors.sample_texts(count, version=self._file.version)
+
+    def providers(self) -> set[str]:
+        with self._reading() as connection:
+            return _cache.providers(connection)
+
+    def models(self) -> dict[ModelSpec, int]:
+        with self._reading() as connection:
+            return _cache.models(connection)
+
+    def stored_vectors(self, after: bytes, limit: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        with self._reading():
+            return self._file.vectors.stored(after, limit)
+
+    def having_vectors(self, keys: Collection[bytes]) -> set[bytes]:
+        with self._reading() as connection:
+            return _cache.having(connection, self._file.vectors.active(), keys)
+
+    def refused(self) -> dict[bytes, str]:
+        with self._reading() as connection:
+            return _cache.refused(connection, self._file.vectors.active())
+
+    def vector_keys(self) -> set[bytes]:
+        with self._reading() as connection:
+            return _cache.keys_of_chunks(connection)
 
 
 _T = TypeVar("_T")
@@ -97,13 +333,11 @@ class Index(IndexReader):
         self._file.quarantine()
 
     def check(self) -> None:
-        """Check the structure of the whole file and that its tables agree. Raises IndexDamaged."""
         if self._file.opened is not None and not self.read_only:
             with translate_errors(self.path):
                 check_file(self.path)
 
     def size_on_disk(self) -> int:
-        """Return the size of the index and its write-ahead log in bytes; 0 if there is none."""
         return disk_bytes(self.path)
 
     def at_one_state(self, read: Callable[[IndexReader], _T]) -> _T:
@@ -211,20 +445,19 @@ class Index(IndexReader):
         names: Collection[str] = (),
     ) -> None:
         with self._file.writing() as connection:
-            change = _files.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
+            change = _content.put(connection, source, hash, entries, keep=keep, tail=tail, tags=tags, names=names)
             _cache.mark_used(connection, change.added, now=self._file.clock())
             self._file.vectors.apply_change(change)
 
     def touch_file(self, source: Source, *, tail: str | None = None) -> None:
         with self._file.writing() as connection:
-            _files.touch(connection, source, tail)
+            _content.touch(connection, source, tail)
 
     def remove_files(self, paths: Collection[str]) -> None:
         with self._file.writing() as connection:
-            self._file.vectors.apply_change(_files.remove(connection, paths))
+            self._file.vectors.apply_change(_content.remove(connection, paths))
 
     def choose_engine(self, name: EngineName) -> None:
-        """Select the vector engine; `auto` picks by size."""
         self._file.choose_engine(name)
 
     def use_vectors(self, spec: ModelSpec) -> None:
@@ -281,9 +514,9 @@ class Index(IndexReader):
             with self._file.reading() as connection:
                 deleted = _connection.counter(connection, "deleted")
                 chunks = self._file.counts.corpus(connection).chunks if deleted else 0
-                if deleted and (always or _queries.is_purge_due(deleted, chunks)):
+                if deleted and (always or _content.is_purge_due(deleted, chunks)):
                     with _connection.transaction(connection):
-                        _queries.purge(connection)
+                        _content.purge(connection)
                 _connection.vacuum_and_checkpoint(connection)
 
     @contextmanager
@@ -325,11 +558,13 @@ class Index(IndexReader):
                 before = disk_bytes(self.path)
             evicted = self.evict(max_entries=max_entries, max_bytes=max_bytes)
             with file.writing() as connection:
-                merge_words(connection)
+                # `purge` does nothing unless chunks were deleted; here it is always worth its time.
+                set_counter(connection, "deleted", 1)
+                _content.purge(connection)
             with file.reading() as connection:
                 # The engine updates its data in the file before the file is rewritten.
                 file.vectors.at((0,), version=file.version)
-                unused = count_unused(connection)
+                unused = _cache.count_unused(connection)
                 rewrite(file.storage, network=file.network)
             self.refresh()
         with translate_errors(self.path):
@@ -338,7 +573,6 @@ class Index(IndexReader):
         return CompactReport(before, after, evicted, unused, aside, aside_bytes, damaged_removed=damaged)
 
     def begin_forgetting(self) -> None:
-        """Record that text is about to be removed from notes, so that another process can finish after a kill."""
         self.set_meta(FORGETTING, "1")
 
     def end_forgetting(self) -> None:
@@ -378,19 +612,6 @@ def disk_bytes(file: Path) -> int:
     """Return the size in bytes of an index file and its log; 0 if there is none."""
     parts = (file.with_name(file.name + log) for log in _LOGS)
     return sum(part.stat().st_size for part in parts if part.exists())
-
-
-def merge_words(connection: Database) -> None:
-    """Merge the word index into one piece. Expects an open transaction."""
-    # `purge` does nothing unless chunks were deleted; here it is always worth its time.
-    set_counter(connection, "deleted", 1)
-    _queries.purge(connection)
-
-
-def count_unused(connection: Database) -> int:
-    """Return the number of vectors that no chunk or item refers to."""
-    statement = f"SELECT count(*) FROM embedding_cache AS known WHERE {_cache.UNUSED}"  # noqa: S608 (fixed text)
-    return int(connection.execute(statement).get)
 
 
 @logged("compact")

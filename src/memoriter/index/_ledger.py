@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 from memoriter.errors import IndexDamaged, IndexUnavailable, ProviderUnavailable
-from memoriter.index.store import _connection
-from memoriter.index.store._connection import connect_read_only, translate_errors
-from memoriter.index.store._files import on_network
+from memoriter.index import _connection
+from memoriter.index._connection import connect_read_only, translate_errors
+from memoriter.index._files import on_network
 from memoriter.permissions import make_private_folder
 from memoriter.types import Spending, Spent
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from pathlib import Path
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
 
 _TABLES = 2
 _SCHEMA = """

@@ -4,23 +4,37 @@ from typing import TYPE_CHECKING
 
 from memoriter.lazy import lazy_names
 from memoriter.search._candidates import Candidates, RankedLine, ids_with_words
-from memoriter.search._cosine_baseline import CosineBaseline, measure, script_of
-from memoriter.search._dates import terms_of_day
-from memoriter.search._forms import languages_of, terms_and_forms
+from memoriter.search._forms import Marker, languages_of, marker_of, terms_and_forms
 from memoriter.search._hits import deciding, in_order_of_time, nothing_then, of_time, with_time
-from memoriter.search._pipeline import Trace, certainty_of, clean_query, newest, outcome_of, rank
-from memoriter.search._rerank import JUDGE_WEIGHT, PassageParts, Relevance
-from memoriter.search._score import MATCH, WEAK, EmbeddedLine, SearchSettings, TypedQuery
-from memoriter.search._terms import ANALYSIS, analyse, classic_terms, link_terms, pack, query_terms
+from memoriter.search._pipeline import (
+    JUDGE_WEIGHT,
+    PassageParts,
+    Relevance,
+    Trace,
+    certainty_of,
+    clean_query,
+    newest,
+    outcome_of,
+    rank,
+)
+from memoriter.search._score import (
+    MATCH,
+    WEAK,
+    CosineBaseline,
+    EmbeddedLine,
+    SearchSettings,
+    TypedQuery,
+    measure,
+    script_of,
+)
+from memoriter.search._terms import ANALYSIS, analyse, classic_terms, link_terms, pack, query_terms, terms_of_day
 
 if TYPE_CHECKING:
     from memoriter.search._empty_result import diagnose_empty, search_without_limits
-    from memoriter.search._marking import Marker, marker_of
+    from memoriter.search._language import understand
     from memoriter.search._projection import Drawing, draw
-    from memoriter.search._smallest_change import RankedQuery
-    from memoriter.search._typed import understand
     from memoriter.search._typed_ranking import rank_lines
-    from memoriter.search._why_not import Examination, examine
+    from memoriter.search._why_not import Examination, RankedQuery, examine
 
 __all__ = [
     "ANALYSIS",
@@ -75,10 +89,9 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "_typed": "understand",
+        "_language": "understand",
         "_empty_result": "search_without_limits diagnose_empty",
         "_why_not": "Examination RankedQuery examine",
-        "_marking": "Marker marker_of",
         "_projection": "Drawing draw",
         "_typed_ranking": "rank_lines",
     },

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memoriter.records import ScoringRow
-    from memoriter.search._cosine_baseline import CosineBaseline
-    from memoriter.search._score import Saturations, SearchSettings, WeightedTerms
+    from memoriter.search._score import CosineBaseline, Saturations, SearchSettings, WeightedTerms
     from memoriter.store import Passages
     from memoriter.types import QueryLine
 

@@ -12,9 +12,10 @@ from collections import Counter
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memoriter.search._dates import age_in_days, classic_start, decay, start_of
-from memoriter.search._hits import classic_tokens, mmr_order, snippet
+from memoriter.search._hits import mmr_order, snippet
+from memoriter.search._score import age_in_days, decay, is_memory_path, normalize_path, start_of
 from memoriter.search._terms import classic_terms, is_common
+from memoriter.times import FIRST_YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from memoriter.records import StoredChunk
     from memoriter.search._score import SearchSettings
     from memoriter.store import Passages
-    from memoriter.types import Filters
+    from memoriter.types import Filters, SourceKind
 
 NON_FINITE_RANK = 999.0
+_CLASSIC_DATED = re.compile(r"(?:^|/)memory/(\d{4})-(\d{2})-(\d{2})\.md$")
+_ASCII_WORD = re.compile(r"[a-z0-9_]+")
 
 
 def text_score(rank: float) -> float:
@@ -120,3 +123,45 @@ def _diversify(pairs: list[tuple[StoredChunk, float]], settings: SearchSettings)
     token_sets = [classic_tokens(snippet(stored.chunk.text)) for stored, _ in pairs]
     order = mmr_order([score for _, score in pairs], token_sets, lambda_=settings.mmr_lambda)
     return [pairs[position] for position in order]
+
+
+def classic_path_date(path: str) -> date | None:
+    """Return the date in a path by OpenClaw 2026.2.26's rule, which accepts only `memory/YYYY-MM-DD.md`."""
+    match = _CLASSIC_DATED.search(normalize_path(path))
+    return _parse_day(match) if match else None
+
+
+def is_classic_evergreen(path: str) -> bool:
+    """Return whether a path is evergreen by OpenClaw 2026.2.26's rule."""
+    normal = normalize_path(path)
+    return is_memory_path(normal) and not _CLASSIC_DATED.search(normal)
+
+
+def classic_start(path: str, source: SourceKind, changed: float | None) -> float | None:
+    """Return the moment (seconds since 1970) from which OpenClaw 2026.2.26 counts a chunk's age.
+
+    Args:
+        path: path of the chunk, as cited.
+        source: kind of source of the chunk.
+        changed: last change of the file, or None if it is unknown (as for every transcript in OpenClaw).
+
+    Returns:
+        The moment, or None for a chunk that does not decay.
+    """
+    day = classic_path_date(path)
+    if day is not None:
+        return start_of(day)
+    return None if source == "memory" and is_classic_evergreen(path) else changed
+
+
+def _parse_day(match: re.Match[str]) -> date | None:
+    try:
+        day = date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return None
+    return day if day.year >= FIRST_YEAR else None
+
+
+def classic_tokens(text: str) -> frozenset[str]:
+    """Return the words that OpenClaw compares: runs of ASCII letters, digits and underscores, in lower case."""
+    return frozenset(_ASCII_WORD.findall(text.lower()))

@@ -87,7 +87,7 @@ def search_without_limits(
         best=max((hit.score for hit in hits), default=None),
         best_unfiltered=max((hit.score for hit in unfiltered), default=None),
         filters=filters,
-        passing_alone={} if searched else _count_alone(reader, filters),
+        passing_alone={} if searched else {each.words: reader.count(each.filters) for each in split_filters(filters)},
         undated=reader.count(replace(filters, changed=True)) if is_dated and not searched else 0,
         has_vector=vector is not None,
         has_words=any(map(query_terms, words)),
@@ -111,10 +111,6 @@ def _together(filters: Filters, others: Sequence[Filters]) -> Filters:
         phrases=tuple(dict.fromkeys(phrase for each in others for phrase in each.phrases)),
         without=tuple(dict.fromkeys(phrase for each in others for phrase in each.without)),
     )
-
-
-def _count_alone(reader: Passages, filters: Filters) -> dict[str, int]:
-    return {part.words: reader.count(part.filters) for part in split_filters(filters)}
 
 
 def diagnose_empty(result: EmptyResult) -> tuple[Diagnostic, ...]:

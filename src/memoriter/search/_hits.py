@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from memoriter.types import Chunk, Filters, Hit, Query
 
 
-_ASCII_WORD = re.compile(r"[a-z0-9_]+")
-
-
 def jaccard(left: AbstractSet[Hashable], right: AbstractSet[Hashable]) -> float:
     """Return shared members over all members, 0..1; two empty sets give 1."""
     if not left and not right:
@@ -67,11 +64,6 @@ def mmr_order(scores: Sequence[float], contents: Sequence[AbstractSet[Hashable]]
         for i in remaining:
             similarity[i] = max(similarity[i], jaccard(contents[i], contents[best]))
     return order
-
-
-def classic_tokens(text: str) -> frozenset[str]:
-    """Return the words that OpenClaw compares: runs of ASCII letters, digits and underscores, in lower case."""
-    return frozenset(_ASCII_WORD.findall(text.lower()))
 
 
 def _normalize(scores: Sequence[float]) -> list[float]:

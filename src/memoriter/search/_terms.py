@@ -8,6 +8,10 @@ Queries drop stop words, and common words count less. Stemmers do not unite irre
 Verbs with a very broad meaning (make, take, go) are left out: uniting their forms would only add chance matches.
 The word lists are at the end of the file.
 
+Notes get terms for the day in their path and for the dates in their text. Queries get terms for the months they name,
+in English, Korean, Chinese or Japanese, so that a query about February finds the notes of February. A term only adds to
+a score; only filters exclude notes.
+
 A chunk is scored from its packed counts, without reading its text again. Their layout: n little-endian uint32 hashes in
 ascending order, then n bytes of counts (255 means 255 or more).
 """
@@ -42,10 +46,10 @@ from memoriter.folding import (
     spaced_words_in,
 )
 from memoriter.ids import normalize
-from memoriter.search._dates import extract_months, terms_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import date
 
 ANALYSIS = 5
 """Increased whenever the same text would give other chunks or other terms, unless a migration has files read again.
@@ -432,6 +436,97 @@ def members(term_counts: bytes) -> frozenset[int]:
     if sys.byteorder == "big":
         keys.byteswap()
     return frozenset(keys)
+
+
+_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+_MONTH_NUMBERS = {name: number for number, name in enumerate(_MONTHS, 1)} | {
+    name[:3]: number for number, name in enumerate(_MONTHS, 1)
+}
+_MONTH_NUMBERS["sept"] = 9
+_AMBIGUOUS = frozenset({"may", "march", "mar", "dec", "jan", "sep", "oct", "nov"})
+"""Months that are also other words or names. They count only after a word of time or next to a number."""
+_MONTH_NAME = "|".join(sorted(_MONTH_NUMBERS, key=len, reverse=True))
+_MONTH_IN_ENGLISH = re.compile(
+    r"(?P<before>\b(?:in|of|since|until|till|from|by|early|late|mid|last|this|next|during|before|after|\d{1,2})[ -]+)?"
+    rf"\b(?P<name>{_MONTH_NAME})\b\.?"
+    r"(?:[ ,]+(?P<number>\d{1,2}(?:st|nd|rd|th)?\b(?!\d)[ ,]*)?(?P<year>(?:19|20)\d{2})?)?",
+    re.IGNORECASE,
+)
+_MONTH_HINTS = tuple(name[:3] for name in _MONTHS)
+"""The beginning of every English month. A text without any of them, in any case, contains no English month."""
+_LOWER_CASE = re.compile("[a-z]+")
+_ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d{2})-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-2]\d|3[01]))?(?![\d-])")
+_EASTERN_MONTH = re.compile(r"\d\s*[月월]")
+_EASTERN = re.compile(
+    r"(?:(?P<year>(?:19|20)\d{2})\s*[年년]\s*)?(?<!\d)(?P<month>1[0-2]|0?[1-9])\s*[月월](?!\w{0,4}요일)"
+)
+
+
+def terms_of_day(day: date) -> list[str]:
+    """Return the terms of a note of that day, three times each, so that they count more than a day in its text."""
+    return [f"@{day.month:02}", f"@{day.year}-{day.month:02}"] * 3
+
+
+def terms_of_text(text: str) -> list[str]:
+    """Return the terms of the months that a note mentions, each once, in the form of `terms_of_day`."""
+    mentions = [*_named_months(text), *_iso_months(text)]
+    return list(dict.fromkeys([term for _, terms in mentions for term in terms]))
+
+
+def extract_months(text: str) -> tuple[str, list[str]]:
+    """Return the query without the months it names, and one term for each month, with the year if the query has it.
+
+    A date such as 2026-02-10 stays in the query as well, because notes may contain it literally.
+    """
+    mentions = _named_months(text)
+    iso_months = _iso_months(text)
+    if not mentions and not iso_months:
+        return text, []
+    month_terms = [terms[-1] for _, terms in (*mentions, *iso_months)]
+    kept = list[str]()
+    position = 0
+    for start, end in sorted(span for span, _ in mentions):
+        kept += [text[position:start], " "]
+        position = end
+    return "".join([*kept, text[position:]]), list(dict.fromkeys(month_terms))
+
+
+_Mention = tuple[tuple[int, int], list[str]]
+"""The span of a month in a text, and its terms, the most exact last."""
+
+
+def _named_months(text: str) -> list[_Mention]:
+    lower = text.lower()
+    has_hint = any(map(lower.__contains__, _MONTH_HINTS)) and not _MONTH_NUMBERS.keys().isdisjoint(
+        _LOWER_CASE.findall(lower)
+    )
+    english = [
+        (match.span("name"), _month_terms(match["year"], _MONTH_NUMBERS[match["name"].lower()]))
+        for match in (_MONTH_IN_ENGLISH.finditer(text) if has_hint else ())
+        if _is_month(match)
+    ]
+    if _EASTERN_MONTH.search(text) is None:
+        return english
+    return english + [
+        (match.span(), _month_terms(match["year"], int(match["month"]))) for match in _EASTERN.finditer(text)
+    ]
+
+
+def _iso_months(text: str) -> list[_Mention]:
+    if "-0" not in text and "-1" not in text:
+        return []
+    return [(match.span(), _month_terms(match["year"], int(match["month"]))) for match in _ISO.finditer(text)]
+
+
+def _is_month(match: re.Match[str]) -> bool:
+    name = match["name"].lower()
+    has_context = match["before"] or match["number"] or match["year"]
+    # Where case does not matter, a pattern takes `ı`, `İ` and `ſ` for `i` and `s`, and `APRİL` is no name of a month.
+    return name in _MONTH_NUMBERS and (bool(has_context) or name not in _AMBIGUOUS)
+
+
+def _month_terms(year: str | None, month: int) -> list[str]:
+    return [f"@{month:02}", *([f"@{year}-{month:02}"] if year else [])]
 
 
 _ENGLISH = """

@@ -35,7 +35,7 @@ from memoriter.types import LineScore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from memoriter.search._rerank import Rescorer
+    from memoriter.search._pipeline import Rescorer
     from memoriter.search._score import EmbeddedLine, SearchSettings, TypedQuery
     from memoriter.store import Passages
     from memoriter.types import Explanation, Filters, Hit, QueryLine

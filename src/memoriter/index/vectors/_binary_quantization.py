@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
 
 WORD = 64
@@ -80,7 +80,7 @@ class Groups:
 
 def nearest(
     codes: NDArray[np.uint64],
-    excluded: NDArray[np.bool_] | None,
+    excluded: NDArray[np.bool_],
     residual: NDArray[np.float32],
     count: int,
     groups: Groups | None = None,
@@ -102,8 +102,7 @@ def nearest(
         block = _distances(codes[:, start:stop], query, ones)
         if groups is not None:
             block = groups.ranks_of(start, block)
-        if excluded is not None:
-            block[excluded[start:stop]] = _MAX_DISTANCE
+        block[excluded[start:stop]] = _MAX_DISTANCE
         near = np.flatnonzero(block < bound)
         positions = np.append(positions, near + start)
         distances = np.append(distances, block[near])
@@ -247,7 +246,7 @@ def is_due(measured: int, vectors: int) -> bool:
     return vectors * 2 >= measured * 3
 
 
-def sample_queries(rows: NDArray[np.float32], means: NDArray[np.float32], *, seed: int) -> NDArray[np.float32]:
+def sample_queries(rows: NDArray[np.float32], means: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return unit queries of two kinds, (n, dims), from rows of vectors.
 
     Every other row is used as it is. The rest get noise as large as the deviation of rows from the mean; these are
@@ -258,7 +257,7 @@ def sample_queries(rows: NDArray[np.float32], means: NDArray[np.float32], *, see
     residuals = rows[1::2] - means
     spread = float(np.sqrt(np.einsum("ij,ij->i", residuals, residuals).mean() / means.size)) if len(residuals) else 0.0
     queries = rows.astype(np.float64)
-    queries[1::2] += np.random.default_rng(seed).standard_normal(residuals.shape) * spread
+    queries[1::2] += np.random.default_rng(0).standard_normal(residuals.shape) * spread
     return (queries / np.linalg.norm(queries, axis=1, keepdims=True)).astype(np.float32)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint, spec_of
-from memoriter.index.files import _files
-from memoriter.index.store._connection import increment, storable
+from memoriter.index import _content
+from memoriter.index._connection import increment, storable
 from memoriter.records import SEEN_PER_SAMPLED, SKETCH_BYTES, TextPlace, sampled
 from memoriter.short_vectors import full_bytes, read_stored, short_bytes, shorten
 from memoriter.values import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.types import ModelSpec
 
 
@@ -191,7 +191,7 @@ def record_failure(connection: Database, vector_set: VectorSet, key: bytes, mess
 
 def clear_failures(connection: Database, vector_set: VectorSet) -> None:
     connection.execute("DELETE FROM failures WHERE set_id = ?", (vector_set.id,))
-    _forget_complete_items(connection)
+    connection.execute("DELETE FROM counters WHERE name GLOB 'items:*'")  # what `note_complete` of `_vectors` recorded
 
 
 def chunks_of_keys(connection: Database, keys: Iterable[bytes]) -> list[int]:
@@ -213,9 +213,9 @@ def keys_of_chunks(connection: Database) -> set[bytes]:
 
 def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: int) -> tuple[int, dict[bytes, str]]:
     """Return the first waiting chunk (or the next id), and texts without a vector by key, starting at chunk `since`."""
-    first = _files.newest_id(connection) + 1
+    first = _content.newest_id(connection) + 1
     texts: dict[bytes, str] = {}
-    columns = f"chunks.id, chunks.key, {_files.CHUNK}"
+    columns = f"chunks.id, chunks.key, {_content.CHUNK}"
     statement = f"SELECT {columns} FROM chunks WHERE chunks.id >= :since AND {WAITING} ORDER BY chunks.id"  # noqa: S608 (fixed text)
     for chunk_id, key, *passage in cast(
         "Iterable[tuple[Any, ...]]", connection.execute(statement, {"since": since, "set": vector_set.id})
@@ -224,25 +224,20 @@ def missing(connection: Database, vector_set: VectorSet, *, limit: int, since: i
         if len(texts) >= limit:
             break
         if key not in texts:
-            texts[key] = _files.make_chunk(*passage).contextual
+            texts[key] = _content.make_chunk(*passage).contextual
     return first, texts
 
 
 def missing_of(connection: Database, vector_set: VectorSet, ids: Collection[int], *, limit: int) -> dict[bytes, str]:
     """Return texts of chunks without a vector by key, of those with these ids, in their order."""
-    columns = f"chunks.key, {_files.CHUNK}"
+    columns = f"chunks.key, {_content.CHUNK}"
     statement = (
         f"SELECT {columns} FROM json_each(:ids) AS wanted JOIN chunks ON chunks.id = wanted.value"  # noqa: S608 (fixed text)
         f" WHERE {WAITING} ORDER BY wanted.key LIMIT :limit"
     )
     values = {"ids": json.dumps([int(each) for each in ids]), "set": vector_set.id, "limit": limit}
     rows = cast("Iterable[tuple[Any, ...]]", connection.execute(statement, values))
-    return {key: _files.make_chunk(*passage).contextual for key, *passage in rows}
-
-
-def _forget_complete_items(connection: Database) -> None:
-    """Forget what `note_complete` of `_vectors` recorded, because vectors or failures were deleted."""
-    connection.execute("DELETE FROM counters WHERE name GLOB 'items:*'")
+    return {key: _content.make_chunk(*passage).contextual for key, *passage in rows}
 
 
 def read_batches(
@@ -264,32 +259,29 @@ def vectors_of_chunks(
     connection: Database, vector_set: VectorSet, ids: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the chunks that have a vector, and their vectors: (n,) and (n, dims)."""
-    import numpy as np
-
-    if not ids:
-        return np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
-    batches = read_batches(
-        connection, vector_set, _VECTORS_OF_CHUNKS, (_files.id_list(ids), vector_set.id), batch=len(ids)
-    )
-    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)))
+    return _read_once(connection, vector_set, _VECTORS_OF_CHUNKS, ids)
 
 
 def vectors_by_id(
     connection: Database, vector_set: VectorSet, places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the stored vectors with these ascending vector ids, and the ids that exist: (n,) and (n, dims)."""
-    import numpy as np
-
     statement = (
         "SELECT known.id, known.vector FROM json_each(?) AS wanted"
         " CROSS JOIN embedding_cache AS known"
         " ON known.id = wanted.value WHERE known.set_id = ?"
     )
-    empty = np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)
-    if not places.size:
-        return empty
-    values = (_files.id_list(places.tolist()), vector_set.id)
-    return next(read_batches(connection, vector_set, statement, values, batch=places.size), empty)
+    return _read_once(connection, vector_set, statement, places.tolist())
+
+
+def _read_once(
+    connection: Database, vector_set: VectorSet, statement: str, ids: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the ids and vectors that a statement over a list of ids and a set returns: (n,) and (n, dims)."""
+    import numpy as np
+
+    batches = read_batches(connection, vector_set, statement, (_content.id_list(ids), vector_set.id), batch=len(ids))
+    return next(batches, (np.empty(0, dtype=np.int64), np.empty((0, vector_set.dimensions), dtype=np.float32)))
 
 
 def sample_chunks(connection: Database, vector_set: VectorSet, count: int) -> list[int]:
@@ -319,6 +311,11 @@ def count_failed(connection: Database, vector_set: VectorSet) -> int:
     """Return the number of chunks whose text the model refused."""
     statement = "SELECT count(*) FROM failures CROSS JOIN chunks ON chunks.key = failures.key WHERE failures.set_id = ?"
     return int(connection.execute(statement, (vector_set.id,)).get)
+
+
+def count_unused(connection: Database) -> int:
+    """Return the number of vectors that no chunk or item refers to."""
+    return int(connection.execute(f"SELECT count(*) FROM embedding_cache AS known WHERE {UNUSED}").get)  # noqa: S608 (fixed text)
 
 
 def providers(connection: Database) -> set[str]:

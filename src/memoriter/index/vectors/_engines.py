@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from memoriter.errors import BadVector
-from memoriter.index.files import _files
-from memoriter.index.files._queries import condition
-from memoriter.index.store._connection import counter
+from memoriter.index import _content
+from memoriter.index._connection import counter
+from memoriter.index._content import condition
 from memoriter.index.vectors import _cache
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._binary_quantization import Measurement
     from memoriter.index.vectors._cache import VectorSet
     from memoriter.types import Filters, ScriptBaselines
@@ -40,9 +40,6 @@ LARGEST_MATRIX = 256 * 1024 * 1024
 
 class VectorEngine(Protocol):
     """Finds the chunks of one vector set near a query; the caller computes the scores from the stored vectors."""
-
-    @property
-    def name(self) -> EngineName: ...
 
     @property
     def size(self) -> int:
@@ -135,21 +132,6 @@ def near_top(scores: NDArray[np.float32], limit: int, *, slack: float) -> NDArra
     return np.flatnonzero(scores >= last - slack)
 
 
-def top(scores: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """Return the positions of the `count` highest scores, in no order."""
-    import numpy as np
-
-    return np.arange(scores.size) if scores.size <= count else np.argpartition(-scores, count - 1)[:count]
-
-
-def random_ids(ids: NDArray[np.int64], count: int, seed: int) -> Sequence[int]:
-    """Return up to `count` random ids, each at most once, ascending; the same seed gives the same ids."""
-    import numpy as np
-
-    chosen = np.random.default_rng(seed).choice(ids.size, size=min(count, ids.size), replace=False)
-    return list(map(int, ids[np.sort(chosen)]))
-
-
 _ROOM = 1024
 """Rows reserved for later additions; pages that are never written cost nothing."""
 _Float = TypeVar("_Float", "np.float32", "np.float64")
@@ -185,7 +167,7 @@ class ChunkScripts:
     def _load_new(self) -> None:
         import numpy as np
 
-        newest = _files.newest_id(self._connection)
+        newest = _content.newest_id(self._connection)
         if not self._newest_id:
             self._oldest_id = int(self._connection.execute("SELECT min(id) FROM chunks").get or newest)
         used = newest - self._oldest_id + 1
@@ -238,8 +220,6 @@ _MAX_FILTERS = 8
 
 class ExactEngine:
     """Compares the query with every vector: one matrix product."""
-
-    name: EngineName = "exact"
 
     def __init__(self, connection: Database, vector_set: VectorSet) -> None:
         import numpy as np
@@ -340,7 +320,7 @@ class ExactEngine:
         import numpy as np
 
         cached = int(self._connection.execute("SELECT max(id) FROM embedding_cache").get or 0)
-        chunks = _files.corpus(self._connection).chunks
+        chunks = _content.corpus(self._connection).chunks
         capacity = chunks + chunks // 4 + _ROOM
         self._slots = np.empty(capacity, dtype=np.int64)
         self._rows = np.empty((capacity, self._set.dimensions), dtype=np.float32)
@@ -353,7 +333,7 @@ class ExactEngine:
         """Load only new vectors; an id is never used twice, so a known id has a known vector."""
         import numpy as np
 
-        present = np.array(_files.all_ids(self._connection), dtype=np.int64)
+        present = np.array(_content.all_ids(self._connection), dtype=np.int64)
         fresh = np.setdiff1d(present, self._ids, assume_unique=True)
         if self._size + fresh.size > self._slots.size:
             self._load()

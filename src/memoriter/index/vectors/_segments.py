@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from memoriter.index.files import _files
-from memoriter.index.store._connection import counter, set_counter
+from memoriter.index import _content
+from memoriter.index._connection import counter, set_counter
 from memoriter.index.vectors import _binary_quantization, _cache
 from memoriter.index.vectors._cache import decode
 from memoriter.values import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._binary_quantization import Measurement
     from memoriter.index.vectors._cache import VectorSet
 
@@ -132,7 +132,7 @@ def exists(connection: Database, vector_set: VectorSet) -> bool:
 def is_outdated(connection: Database, vector_set: VectorSet) -> bool:
     """Return whether `reconcile` has something to do."""
     vectors = connection.execute("SELECT vectors FROM code_sets WHERE set_id = ?", (vector_set.id,)).get
-    if vectors is None or counter(connection, _counter_name(vector_set)) != _files.content_counter(connection):
+    if vectors is None or counter(connection, _counter_name(vector_set)) != counter(connection, "content"):
         return True
     return _means_outgrown(int(vectors), count_codes(connection, vector_set))
 
@@ -184,7 +184,7 @@ def read(connection: Database, vector_set: VectorSet, segment: int) -> BinaryCod
 # writing: each function expects an open transaction
 
 
-def apply_change(connection: Database, vector_set: VectorSet, change: _files.StoredChange, *, before: int) -> None:
+def apply_change(connection: Database, vector_set: VectorSet, change: _content.StoredChange, *, before: int) -> None:
     """Apply a write that started from the content counter `before`, unless the codes are outdated or do not exist."""
     if counter(connection, _counter_name(vector_set)) != before or not exists(connection, vector_set):
         return
@@ -274,7 +274,7 @@ def _add_codes(connection: Database, vector_set: VectorSet, ids: Sequence[int]) 
     if code_means is None:
         return
     for part in _encode_rows(
-        connection, vector_set, code_means.means, _VECTORS_OF_CHUNKS, (_files.id_list(ids), vector_set.id)
+        connection, vector_set, code_means.means, _VECTORS_OF_CHUNKS, (_content.id_list(ids), vector_set.id)
     ):
         _write_merged(connection, vector_set, part)
 
@@ -354,5 +354,5 @@ def _counter_name(vector_set: VectorSet) -> str:
 
 
 def _mark_current(connection: Database, vector_set: VectorSet) -> None:
-    set_counter(connection, _counter_name(vector_set), _files.content_counter(connection))
+    set_counter(connection, _counter_name(vector_set), counter(connection, "content"))
     set_counter(connection, f"{_counter_name(vector_set)}:overwritten", counter(connection, "overwritten"))

@@ -8,13 +8,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
-from memoriter.index.store._connection import transaction
+from memoriter.index._connection import transaction
 from memoriter.index.vectors._cache import known_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
 
 _AT_ONCE = 4_096

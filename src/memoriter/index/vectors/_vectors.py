@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.errors import EmbeddingError
 from memoriter.ids import fingerprint
-from memoriter.index.files import _files
-from memoriter.index.store._connection import counter, increment, set_counter, transaction
+from memoriter.index import _content
+from memoriter.index._connection import counter, increment, set_counter, transaction
 from memoriter.index.vectors import _binary_quantization, _cache, _engines, _segments
 from memoriter.index.vectors._binary_quantization import RECALL, Measurement
 from memoriter.index.vectors._cache import WAITING, decode
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoriter.index.store._connection import Database
+    from memoriter.index._connection import Database
     from memoriter.index.vectors._cache import VectorSet
     from memoriter.index.vectors._engines import EngineName, VectorEngine
     from memoriter.types import ModelSpec, ScriptBaselines
@@ -44,7 +44,7 @@ _VECTORS_OF_ITEMS = (
 
 def missing_items(connection: Database, vector_set: VectorSet, *, limit: int) -> dict[bytes, str]:
     """Return up to `limit` texts of items without a vector by key, in the order of their chunks."""
-    columns = f"items.key, items.first, items.last, {_files.CHUNK}"
+    columns = f"items.key, items.first, items.last, {_content.CHUNK}"
     statement = (
         f"SELECT {columns} FROM items CROSS JOIN chunks ON chunks.id = items.chunk"  # noqa: S608 (fixed text)
         f" WHERE items.chunk > :complete AND {_WAITING_ITEMS} ORDER BY items.chunk, items.first"
@@ -55,7 +55,7 @@ def missing_items(connection: Database, vector_set: VectorSet, *, limit: int) ->
         if len(texts) >= limit:
             break
         if key not in texts:
-            texts[key] = _files.make_chunk(*passage).contextual_item(Item(first, last))
+            texts[key] = _content.make_chunk(*passage).contextual_item(Item(first, last))
     return texts
 
 
@@ -87,7 +87,7 @@ def _find_complete(connection: Database, vector_set: VectorSet) -> int:
     complete = _complete(connection, vector_set)
     statement = f"SELECT chunk FROM items WHERE chunk > :complete AND {_WAITING_ITEMS} ORDER BY chunk LIMIT 1"  # noqa: S608 (fixed text)
     first = connection.execute(statement, {"complete": complete, "set": vector_set.id}).get
-    return max(complete, _files.newest_id(connection) if first is None else int(first) - 1)
+    return max(complete, _content.newest_id(connection) if first is None else int(first) - 1)
 
 
 def _complete(connection: Database, vector_set: VectorSet) -> int:
@@ -125,7 +125,7 @@ class Vectors:
     def engine(self) -> EngineName:
         """The active engine, `exact` or `codes`."""
         if self._engine_name == "auto":
-            self._choose_by_size()
+            self._use(self._auto_engine())
         return self._engine_name
 
     def register(self, spec: ModelSpec, *, now: float) -> None:
@@ -148,19 +148,16 @@ class Vectors:
         """Select the engine; nothing is read yet."""
         self._engine_setting = name
         self._auto_checked = -1
-        if name != self._engine_name:
-            self._engine_name = name
-            self._engine = None
+        self._use(name)
 
-    def _choose_by_size(self) -> None:
-        name = self._auto_engine()
+    def _use(self, name: EngineName) -> None:
         if name != self._engine_name:
             self._engine_name = name
             self._engine = None
 
     def _auto_engine(self) -> EngineName:
         """Return the best engine for this corpus size, given the recall measured for codes."""
-        chunks = _files.corpus(self._connection).chunks
+        chunks = _content.corpus(self._connection).chunks
         if chunks <= MOST_COMPARED:
             return "exact"
         code_means = self._code_means()
@@ -176,11 +173,7 @@ class Vectors:
         message = f"The engine codes does not work here ({problem}); vectors are searched by the exact engine."
         remedy = "Run `memoriter index --force`, or leave it: the answers are the same."
         self._notice(Diagnostic("vector_engine", message, remedy))
-        self._use_exact()
-
-    def _use_exact(self) -> None:
-        self._engine_name = self._engine_setting = "exact"
-        self._engine = None
+        self.choose("exact")
 
     def forget_progress(self) -> None:
         """Search all chunks again for missing vectors, because another process may have changed what waits."""
@@ -238,7 +231,7 @@ class Vectors:
             return 0, 0
         if self._cached_waiting is None or self._cached_waiting[0] != version:
             items, owners = count_waiting_items(self._connection, self._set)
-            chunks = max(0, _files.corpus(self._connection).chunks - sum(self.counts(version)))
+            chunks = max(0, _content.corpus(self._connection).chunks - sum(self.counts(version)))
             self._cached_waiting = version, chunks + items, chunks + owners
         return self._cached_waiting[1:]
 
@@ -282,7 +275,7 @@ class Vectors:
         vector_set = self._set
         if vector_set is None or not ids:
             return [], [], [], np.empty((0, vector_set.dimensions if vector_set else 0), np.float32)
-        cursor = self._connection.execute(_VECTORS_OF_ITEMS, (_files.id_list(list(ids)), vector_set.id))
+        cursor = self._connection.execute(_VECTORS_OF_ITEMS, (_content.id_list(list(ids)), vector_set.id))
         rows = cast("list[tuple[int, bytes, str, int]]", cursor.fetchall())
         if not rows:
             return [], [], [], np.empty((0, vector_set.dimensions), np.float32)
@@ -301,7 +294,7 @@ class Vectors:
         chosen = _cache.sample_chunks(self._connection, self.active(), count)
         found_ids, vectors = self.at(chosen, version=version)
         positions = {chunk_id: position for position, chunk_id in enumerate(found_ids)}
-        texts = _files.texts(self._connection, found_ids)  # another process may have deleted some meanwhile
+        texts = _content.texts(self._connection, found_ids)  # another process may have deleted some meanwhile
         kept = [chunk_id for chunk_id in chosen if chunk_id in texts]
         return [texts[chunk_id] for chunk_id in kept], vectors[[positions[chunk_id] for chunk_id in kept]]
 
@@ -318,7 +311,7 @@ class Vectors:
         except apsw.ReadOnlyError:  # codes cannot be brought up to date
             if self._engine_name == "exact":
                 raise
-            self._use_exact()
+            self.choose("exact")
         except apsw.SQLError as error:
             if self._engine_name == "exact":
                 raise
@@ -334,7 +327,7 @@ class Vectors:
             engine.catch_up(version)
             if self._engine_setting == "auto" and self._auto_checked != version:
                 # The recall of codes is known only after they are up to date, so check the choice of engine now.
-                self._choose_by_size()
+                self._use(self._auto_engine())
                 engine = self._engine
         self._auto_checked = version
         if engine.measured and engine.measured.recall < RECALL:
@@ -355,7 +348,7 @@ class Vectors:
         if self._set is None:
             return
         if self._engine_setting == "auto":
-            self._choose_by_size()
+            self._use(self._auto_engine())
         if not is_complete_noted(self._connection, self._set):
             with transaction(self._connection):
                 note_complete(self._connection, self._set)
@@ -365,7 +358,7 @@ class Vectors:
             if needs_settling(self._connection, self._set):
                 self._query_engine(version, lambda _: None)
 
-    def apply_change(self, change: _files.StoredChange) -> None:
+    def apply_change(self, change: _content.StoredChange) -> None:
         """Count a change of chunks and apply it to the codes."""
         before = increment(self._connection, "content")
         if self._set is None:
@@ -380,4 +373,4 @@ class Vectors:
         needs_ids = _segments.exists(self._connection, self.active())
         ids = _cache.chunks_of_keys(self._connection, keys) if needs_ids else []
         note_complete(self._connection, self.active())
-        self.apply_change(_files.StoredChange(ids if replaced else [], ids))
+        self.apply_change(_content.StoredChange(ids if replaced else [], ids))

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from memoriter.errors import IndexBusy, IndexDamaged, IndexUnavailable, sentence
 from memoriter.folding import contains, holds_phrase
-from memoriter.index.store._schema import APPLICATION_ID, PAGE_SIZE, VERSION, path_matches
+from memoriter.index._schema import APPLICATION_ID, PAGE_SIZE, VERSION, path_matches
 from memoriter.permissions import make_private_file
 
 if TYPE_CHECKING:
