@@ -90,6 +90,13 @@ class Change:
     """`done`, `failed`, or `unknown`: the process ended before it could say."""
     of: tuple[str, ...] = field(default=())
     """The changes that it took back."""
+    moved: tuple[str, ...] = ()
+    """Of a renaming: the note's other name, and the id of its last change under that name."""
+
+    @property
+    def comes_from(self) -> tuple[str, ...]:
+        """The name that the note had before this change gave it another one, with the id of its last change."""
+        return self.moved if self.before is None and self.state != "failed" else ()
 
     @property
     def citation(self) -> str:
@@ -188,6 +195,8 @@ def encode(change: Change) -> bytes:
         fields["session"] = change.session
     if change.of:
         fields["of"] = change.of
+    if change.moved:
+        fields["moved"] = change.moved
     if change.hunks is not None:
         fields["hunks"] = [[hunk.start, _texts(hunk.removed), _texts(hunk.added)] for hunk in change.hunks]
     line = json.dumps(fields).encode() + b"\n"
@@ -218,6 +227,7 @@ def decode(fields: dict[str, Any], state: str) -> Change:
         None if hunks is None else tuple(map(_hunk, cast("list[Any]", hunks))),
         state,
         tuple(fields.get("of", ())),
+        tuple(fields.get("moved", ())),
     )
 
 

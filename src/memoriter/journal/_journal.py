@@ -41,7 +41,7 @@ from memoriter.permissions import make_private_folder, open_private, replace_pri
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable
+    from collections.abc import Callable, Collection, Generator, Iterable, Sequence
     from pathlib import Path
 
     from memoriter.journal._changes import Line
@@ -106,7 +106,14 @@ class Journal:
 
     @contextmanager
     def recording(
-        self, path: str, before: bytes | None, after: bytes | None, act: str, *, of: tuple[str, ...] = ()
+        self,
+        path: str,
+        before: bytes | None,
+        after: bytes | None,
+        act: str,
+        *,
+        of: tuple[str, ...] = (),
+        moved: str = "",
     ) -> Generator[None]:
         """Enter a change around the write that makes it; the write fails only for reasons of its own.
 
@@ -116,8 +123,9 @@ class Journal:
             after: its content afterwards; None: it is removed.
             act: what is done, unless the actor says so.
             of: the changes that it takes back.
+            moved: the note's other name, if this is one half of its renaming.
         """
-        change = self._begin(path, before, after, act, of)
+        change = self._begin(path, before, after, act, of, moved)
         try:
             yield
         except BaseException:
@@ -183,8 +191,32 @@ class Journal:
         return []
 
     def of_note(self, path: str) -> JournalFile:
-        """Return the changes of a note in the order in which they were entered."""
+        """Return the changes under the name of a note in the order in which they were entered."""
         return self._read(self.file_of(path), _beginning(path)[1:])
+
+    def story_of(self, path: str) -> JournalFile:
+        """Return the changes of a note in their order, also those under the names that it had before."""
+        known = {path: self.of_note(path)}
+        changes = dict[str, Change]()
+        parts = [list(known[path].changes)]
+        while parts:
+            if not parts[-1]:
+                parts.pop()
+                continue
+            change = parts[-1].pop()
+            if change.id in changes:
+                continue
+            changes[change.id] = change
+            if change.comes_from:
+                name, last = change.comes_from
+                if name not in known:
+                    known[name] = self.of_note(name)
+                earlier = known[name].changes
+                ids = [each.id for each in earlier]
+                parts.append(earlier[: ids.index(last) + 1] if last in ids else [])
+        files = {self.file_of(name): part for name, part in known.items()}.values()
+        damaged = sum(part.damaged for part in files)
+        return JournalFile([*changes.values()][::-1], damaged, sum(part.dropped for part in files))
 
     def of_file(self, file: Path) -> list[Change]:
         """Return the changes in one file of the journal."""
@@ -222,14 +254,15 @@ class Journal:
 
         Args:
             holds: returns the numbers, from 1, of the lines of a text that are erased.
-            paths: notes of which every line is erased.
+            paths: notes of which every line is erased, also of what they were under other names.
             dry_run: only count.
         """
         erased = set[str]()
+        whole = {identifier for path in paths for identifier in self._ids_of_life(path)}
 
         def cut(change: Change) -> Change:
             parts = [(hunk.start, hunk.removed, hunk.added) for hunk in change.hunks or ()]
-            if change.path in paths:
+            if change.id in whole:
                 cleared = tuple(Hunk(start, (None,) * len(old), (None,) * len(new)) for start, old, new in parts)
             else:
                 cleared = tuple(Hunk(start, _without(old, holds), _without(new, holds)) for start, old, new in parts)
@@ -275,12 +308,27 @@ class Journal:
             old = [change for change in part.changes if change.path == path and change.at <= cutoff]
             text = text_after(old, old[-1].after) if old else None
             if text is not None:
-                bases.append(self._found(path, text, cutoff))
+                # It keeps the id, by which a renamed note knows its last change under this name.
+                bases.append(replace(self._found(path, text, cutoff), id=old[-1].id))
         gone = sum(change.at <= cutoff and change.act != FOUND for change in part.changes)
         return [*bases, *(change for change in part.changes if change.at > cutoff)], part.dropped + gone
 
+    def _ids_of_life(self, path: str) -> set[str]:
+        """Return the ids of all changes under the name of a note, and of its own under its other names."""
+        found = set[str]()
+        todo = [(path, set[str]())]
+        while todo:
+            name, wanted = todo.pop()
+            for life in _lives(self.of_note(name).changes):
+                ids = {change.id for change in life}
+                if ids <= found or (wanted and not wanted & {*ids, *(change.moved[1] for change in life if change.moved)}):
+                    continue
+                found |= ids
+                todo += [(change.moved[0], {change.id, change.moved[1]}) for change in life if change.moved]
+        return found
+
     def _begin(
-        self, path: str, before: bytes | None, after: bytes | None, act: str, of: tuple[str, ...]
+        self, path: str, before: bytes | None, after: bytes | None, act: str, of: tuple[str, ...], moved: str
     ) -> Change | None:
         """Enter what is about to be written; return None if the journal cannot be written."""
         actor = current_actor()
@@ -297,7 +345,20 @@ class Journal:
                 self._enter(self._found(path, before))
             elif last is not None and not _explains(last, hashes[0]):
                 self._enter_seen(path, last, before)
-            change = Change(_new_id(), self._wall(), path, actor.who, act, actor.session, *hashes, hunks, "unknown", of)
+            other = self._last_of(moved) if moved else None
+            change = Change(
+                _new_id(),
+                self._wall(),
+                path,
+                actor.who,
+                act,
+                actor.session,
+                *hashes,
+                hunks,
+                "unknown",
+                of,
+                (moved, other["id"]) if other else (),
+            )
             self._enter(change)
         except _FAILURES:
             return None
@@ -545,6 +606,17 @@ def _time_of(line: bytes) -> float:
     if match is None:
         return inf
     return -inf if match[2] == FOUND.encode() else float(match[1])
+
+
+def _lives(changes: Sequence[Change]) -> list[list[Change]]:
+    """Return the changes under one name by the notes that had it one after the other."""
+    lives: list[list[Change]] = []
+    for change in changes:
+        begins = change.before is None and not change.of and change.act != FOUND and change.state != "failed"
+        if begins or not lives:
+            lives.append([])
+        lives[-1].append(change)
+    return lives
 
 
 def _explains(last: dict[str, Any], hash_: str | None) -> bool:

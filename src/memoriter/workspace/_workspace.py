@@ -438,7 +438,14 @@ class Workspace:
             self._writers.add(path, list(map(without_mark, lines)), author, owned=owned, front=front)
 
     def replace(
-        self, path: str, text: str | bytes, *, expected: str | None, of: tuple[str, ...] = (), for_good: bool = False
+        self,
+        path: str,
+        text: str | bytes,
+        *,
+        expected: str | None,
+        of: tuple[str, ...] = (),
+        for_good: bool = False,
+        moved: str = "",
     ) -> None:
         """Replace the whole content of a note.
 
@@ -448,6 +455,7 @@ class Workspace:
             expected: `ids.bytes_hash` of the current content, or None if the note must not exist.
             of: the changes that this takes back, by their ids in the journal.
             for_good: whether nothing brings lines back that go, so that their authors are not kept.
+            moved: the present name of the note, which this one is to replace: its authors and history are the same.
 
         Raises:
             PathRefused: the path is not one of the memory's files, or leads through a link.
@@ -463,14 +471,20 @@ class Workspace:
             if not is_utf8(content):
                 raise not_utf8(place.cited)
             text = _as_in(content, text)
-        replace_file(place, text, expected=expected, record=self._record(place, "replace", of))
+        if moved:
+            self.look(moved)
+            if self._writers is not None:
+                self._writers.copy(moved, place.cited)
+        replace_file(place, text, expected=expected, record=self._record(place, "replace", of, moved))
         if self._writers is not None:
             present = decode(note_bytes(text) if isinstance(text, str) else text)
             self._writers.keep(place.cited, present, for_good=for_good)
             if of:
                 self._writers.bring_back(place.cited, present)
 
-    def remove(self, path: str, *, expected: str, of: tuple[str, ...] = (), for_good: bool = False) -> None:
+    def remove(
+        self, path: str, *, expected: str, of: tuple[str, ...] = (), for_good: bool = False, moved: str = ""
+    ) -> None:
         """Delete a note.
 
         Args:
@@ -478,22 +492,25 @@ class Workspace:
             expected: `ids.bytes_hash` of its content.
             of: as for `replace`.
             for_good: as for `replace`.
+            moved: the new name of the note.
 
         Raises PathRefused, WriteConflict and WriteError, as `replace` does.
         """
         from memoriter.workspace.writing import remove
 
         place = self._writable_path(path)
-        remove(place, expected=expected, record=self._record(place, "remove", of))
+        remove(place, expected=expected, record=self._record(place, "remove", of, moved))
         if self._writers is not None:
             self._writers.keep(place.cited, "", for_good=for_good)
 
-    def _record(self, place: ReadablePath, act: str, of: tuple[str, ...] = ()) -> Record:
+    def _record(self, place: ReadablePath, act: str, of: tuple[str, ...] = (), moved: str = "") -> Record:
         """Return what enters a write to a note into the journal."""
         journal = self.journal
 
         def record(before: bytes | None, after: bytes | None) -> AbstractContextManager[object]:
-            return nullcontext() if journal is None else journal.recording(place.cited, before, after, act, of=of)
+            if journal is None:
+                return nullcontext()
+            return journal.recording(place.cited, before, after, act, of=of, moved=moved)
 
         return record
 
