@@ -196,6 +196,8 @@ class Journal:
 
     def story_of(self, path: str) -> JournalFile:
         """Return the changes of a note in their order, also those under the names that it had before."""
+        from memoriter.journal._weave import taken_back
+
         known = {path: self.of_note(path)}
         changes = dict[str, Change]()
         parts = [list(known[path].changes)]
@@ -204,10 +206,10 @@ class Journal:
                 parts.pop()
                 continue
             change = parts[-1].pop()
-            if change.id in changes:
-                continue
+            if change.id in changes or (change.after is None and changes.keys() & change.moved[1:]):
+                continue  # or it went away under another name, and came back
             changes[change.id] = change
-            if change.comes_from:
+            if change.comes_from and change.id not in taken_back(known[change.path].changes):
                 name, last = change.comes_from
                 if name not in known:
                     known[name] = self.of_note(name)
