@@ -62,6 +62,7 @@ _TAIL = 1 << 16
 _CHECKED = 1 << 18
 """Bytes after which the size and the age of the journal are looked at again."""
 _ENTRY = b'{"note": '
+_STATE = re.compile(rb'\{"(done|failed)": "(\w+)"\}')
 _TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": (\d+(?:\.\d+)?), "who": "[^\n]*?", "act": "(\w*)"')
 
 
@@ -566,13 +567,15 @@ def _rows(file: Path, found: JournalFile, wanted: Callable[[bytes], bool] = lamb
     for line in content.split(b"\n"):
         if not line or (line.startswith(_ENTRY) and not wanted(line)):
             continue
+        if state := _STATE.fullmatch(line):
+            states[state[2].decode()] = state[1].decode()
+            continue
         try:
             fields = cast("dict[str, Any]", json.loads(line))
             if "note" in fields:
                 rows.append(_Row(float(fields["time"]), fields, "unknown"))
                 continue
             found.dropped += int(fields.get("dropped", 0))
-            states |= {fields[state]: state for state in ("done", "failed") if state in fields}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             found.damaged += 1
     for row in rows:

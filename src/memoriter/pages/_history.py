@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.journal import ChangedSince, acting, taken_back
-from memoriter.pages._changes import ShownChange, newest_id, shown_change, shown_changes
+from memoriter.pages._changes import ShownChange, newest_id, noted_path, shown_change, shown_changes
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import name_of
 from memoriter.pages._review import review, send_review
@@ -117,7 +117,7 @@ async def undo(visit: Visit) -> Response:
 
     def act(memory: Memory) -> tuple[str, str]:
         plan = memory.undo(identifier, dry_run=True)
-        path = plan.changes[0].path
+        path = noted_path(plan)
         memory.read(path, lines=1)
         if plan.empty:
             raise UsageError("There is nothing to take back: the lines are as they were.")
