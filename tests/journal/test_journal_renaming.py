@@ -253,3 +253,36 @@ def test_the_lines_of_a_token_stay_its_own_without_their_marks(memory: Memory) -
     assert memory.authors("memory/goal.md") == authors
     take_back(memory, Library(), name, OLD, "memory/goal.md")
     assert memory.authors(OLD) == authors
+
+
+def test_a_renaming_by_another_program_is_followed_once_an_index_has_seen_both_names(
+    env: MemoryEnv, memory: Memory
+) -> None:
+    before = memory.read(OLD)
+    memory.replace(OLD, f"{before.text}- By the phone.\n", expected=before.hash, origin="phone via HTTP")
+    unmarked = memory.read(OLD).text.replace(" <!-- from: phone via HTTP, 2026-03-10 -->", "")
+    (env.notes / OLD).write_text(unmarked, encoding="utf-8")
+    authors = memory.authors(OLD)
+    memory.sync()
+    (env.notes / OLD).rename(env.notes / "memory" / "goal.md")
+    memory.sync()
+
+    assert [(each.path, each.act) for each in memory.history("memory/goal.md").changes[:3]] == [
+        ("memory/goal.md", "seen"),
+        (OLD, "seen"),
+        (OLD, "replace"),
+    ]
+    assert writers(memory, "memory/goal.md")[3] == ("agent", "replace", OLD)
+    assert memory.authors("memory/goal.md") == authors
+    assert "phone via HTTP, 2026-03-10" in authors
+    agents = next(change for change in memory.history("memory/goal.md").changes if change.who == "agent")
+    assert [note.path for note in memory.undo(agents.id).notes] == ["memory/goal.md"]
+
+
+def test_of_two_notes_that_were_the_same_and_are_gone_none_is_followed(env: MemoryEnv, memory: Memory) -> None:
+    memory.replace("memory/twin.md", memory.read(OLD).text, expected=None)
+    memory.sync()
+    (env.notes / "memory" / "twin.md").unlink()
+    (env.notes / OLD).rename(env.notes / "memory" / "goal.md")
+    memory.sync()
+    assert {change.path for change in memory.history("memory/goal.md").changes} == {"memory/goal.md"}

@@ -63,6 +63,7 @@ _CHECKED = 1 << 18
 """Bytes after which the size and the age of the journal are looked at again."""
 _ENTRY = b'{"note": '
 _STATE = re.compile(rb'\{"(done|failed)": "(\w+)"\}')
+"""The line that tells what became of a change. There is one for each, and JSON would take ten times as long."""
 _TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": (\d+(?:\.\d+)?), "who": "[^\n]*?", "act": "(\w*)"')
 
 
@@ -126,7 +127,7 @@ class Journal:
             of: the changes that it takes back.
             moved: the note's other name, if this is one half of its renaming.
         """
-        change = self._begin(path, before, after, act, of, moved)
+        change = self._begin(path, before, after, act, of=of, moved=moved)
         try:
             yield
         except BaseException:
@@ -138,23 +139,23 @@ class Journal:
                 self._enter(self._found(path, after))
 
     @contextmanager
-    def watching(self, path: str) -> Generator[Callable[[bytes | None, float], None]]:
+    def watching(self, path: str) -> Generator[Callable[[bytes | None, float, str], None]]:
         """Yield a function that enters the change of another program, if the journal does not know the content.
 
-        It takes the content that is read within the block (None: the note is gone), and when the file was changed last.
-        What memoriter itself writes meanwhile is no change of another program.
+        It takes the content that is read within the block (None: the note is gone), when the file was changed last, and
+        the note's other name if it was renamed. What memoriter itself writes meanwhile is no change of another program.
         """
         before: dict[str, Any] | None = None
         with suppress(*_FAILURES):
             before = self._last_of(path)
 
-        def saw(content: bytes | None, changed: float) -> None:
+        def saw(content: bytes | None, changed: float, moved: str = "") -> None:
             with suppress(*_FAILURES):
                 known = [last for last in (before, self._last_of(path)) if last is not None]
                 if known and not any(_explains(last, _hash(content)) for last in known):
-                    self._enter_seen(path, known[-1], content)
-                elif not known and content is not None and changed > self.began:
-                    self._enter_seen(path, {"after": None}, content)
+                    self._enter_seen(path, known[-1], content, moved)
+                elif not known and content is not None and (moved or changed > self.began):
+                    self._enter_seen(path, {"after": None}, content, moved)
                 elif not known and content is not None:
                     self._enter(self._found(path, content))
 
@@ -324,14 +325,16 @@ class Journal:
             name, wanted = todo.pop()
             for life in _lives(self.of_note(name).changes):
                 ids = {change.id for change in life}
-                if ids <= found or (wanted and not wanted & {*ids, *(change.moved[1] for change in life if change.moved)}):
+                if ids <= found or (
+                    wanted and not wanted & {*ids, *(change.moved[1] for change in life if change.moved)}
+                ):
                     continue
                 found |= ids
                 todo += [(change.moved[0], {change.id, change.moved[1]}) for change in life if change.moved]
         return found
 
     def _begin(
-        self, path: str, before: bytes | None, after: bytes | None, act: str, of: tuple[str, ...], moved: str
+        self, path: str, before: bytes | None, after: bytes | None, act: str, *, of: tuple[str, ...], moved: str
     ) -> Change | None:
         """Enter what is about to be written; return None if the journal cannot be written."""
         actor = current_actor()
@@ -348,7 +351,6 @@ class Journal:
                 self._enter(self._found(path, before))
             elif last is not None and not _explains(last, hashes[0]):
                 self._enter_seen(path, last, before)
-            other = self._last_of(moved) if moved else None
             change = Change(
                 _new_id(),
                 self._wall(),
@@ -360,7 +362,7 @@ class Journal:
                 hunks,
                 "unknown",
                 of,
-                (moved, other["id"]) if other else (),
+                self._other(moved),
             )
             self._enter(change)
         except _FAILURES:
@@ -386,14 +388,15 @@ class Journal:
     def _enter(self, change: Change) -> None:
         self._write(change, encode(change))
 
-    def _enter_seen(self, path: str, last: dict[str, Any], content: bytes | None) -> None:
+    def _enter_seen(self, path: str, last: dict[str, Any], content: bytes | None, moved: str = "") -> None:
         """Enter what another program changed since the last entry, as far as the text before is known."""
         from memoriter.journal._weave import text_after
 
         before = text_after(self.of_note(path).changes, last["after"])
         known = before is not None or last["after"] is None
         hunks = hunks_of_write(before, content) if known else None
-        change = Change(_new_id(), self._wall(), path, "", SEEN, "", last["after"], _hash(content), hunks)
+        other = self._other(moved)
+        change = Change(_new_id(), self._wall(), path, "", SEEN, "", last["after"], _hash(content), hunks, moved=other)
         self._write(change, encode(change) + _state("done", change.id)[1:] + b"\n")
         if not known and content is not None:
             self._enter(self._found(path, content))
@@ -402,6 +405,11 @@ class Journal:
         hash_ = _hash(content)
         hunks = (Hunk(0, (), tuple(lines_of(content))),)
         return Change(_new_id(), self._wall() if at is None else at, path, "", FOUND, "", None, hash_, hunks)
+
+    def _other(self, path: str) -> tuple[str, ...]:
+        """Return the other name of a note with its last change there, if it is renamed, and the journal knows both."""
+        last = self._last_of(path) if path else None
+        return (path, last["id"]) if last else ()
 
     def _last_of(self, path: str) -> dict[str, Any] | None:
         """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known."""
