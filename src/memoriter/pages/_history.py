@@ -12,6 +12,7 @@ from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import name_of
 from memoriter.pages._review import review, send_review
 from memoriter.pages._rollback import ask_rollback, rollback
+from memoriter.pages._workspace import workspace_of
 from memoriter.values import dataclass
 from memoriter.workspace import without_mark
 
@@ -125,9 +126,12 @@ async def undo(visit: Visit) -> Response:
         if author is None:
             memory.undo(identifier)
         else:  # what others bring back is marked, as what they edit
-            with acting(act="undo"):
+            with acting(who=author, act="undo"):
                 for note in plan.notes:
-                    memory.replace(note.path, _text_of(note), expected=note.expected, origin=author)
+                    if note.content is None and note.expected and plan.changes[0].who == author:  # all of it was theirs
+                        workspace_of(memory).remove(note.path, expected=note.expected, of=note.changes)
+                    else:
+                        memory.replace(note.path, _text_of(note), expected=note.expected, origin=author)
         return path, newest_id(memory, path, "undo")
 
     try:
