@@ -58,9 +58,16 @@ class Assembly:
     def past(self, texts: dict[str, bytes]) -> Generator[BuiltinBackend]:
         """Yield a backend that searches the texts of notes of the past, by their cited paths; it is closed afterwards.
 
-        Its index is kept for the next question about the same texts.
+        Its index is kept for the next question about the same texts. Raises IndexBusy if text is forgotten meanwhile.
         """
-        from memoriter.backends import PAST_NOTES, index_past, keep_states, make_state, state_name
+        from memoriter.backends import (
+            PAST_NOTES,
+            forgotten_meanwhile,
+            index_past,
+            keep_states,
+            make_state,
+            state_name,
+        )
         from memoriter.permissions import make_private_folder
 
         builtin = self.builtin
@@ -72,14 +79,18 @@ class Assembly:
         new = not folder.is_dir()
         if new:
             make_state(folder, texts, lambda made: index_past(builtin, self._past_backend(made)))
-        os.utime(folder / PAST_NOTES, (wall, wall))
-        if new:
-            keep_states(folder, now=wall)
-        backend = self._past_backend(folder)
         try:
-            yield backend
-        finally:
-            backend.close_index()
+            os.utime(folder / PAST_NOTES, (wall, wall))
+            if new:
+                keep_states(folder, now=wall)
+            backend = self._past_backend(folder)
+            try:
+                yield backend
+            finally:
+                backend.close_index()
+        finally:  # whatever an index has answered whose files are gone
+            if not (folder / PAST_NOTES).is_dir():
+                raise forgotten_meanwhile()
 
     def _past_backend(self, folder: Path) -> BuiltinBackend:
         """Return a backend for the notes and the index of a state of the past."""

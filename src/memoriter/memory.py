@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from memoriter.app import Assembly, assemble, plugins_of, read_environment, session_environment_of
 from memoriter.arguments import check_optional_text, check_places, checked
-from memoriter.errors import ConfigError, SearchDisabled, UsageError, WorkspaceNotFound
+from memoriter.errors import ConfigError, IndexBusy, SearchDisabled, UsageError, WorkspaceNotFound
 from memoriter.filters import make_query
 from memoriter.types import Diagnostic, Query, Remembered, Replaced, WhyNot
 from memoriter.values import dataclass
@@ -669,15 +669,24 @@ class Memory:
         self, request: Query, moment: datetime, progress: Callable[[Progress], None] | None
     ) -> SearchResult:
         """Search the notes as they were at a time."""
-        from memoriter.backends import texts_in_past
-
-        texts, unknown = texts_in_past(self._history, self._notes.trusted_workspace, moment)
-        with self._assembly.past(texts) as backend:
-            result = backend.search(request, progress=progress)
+        try:
+            result, unknown = self._search_state(request, moment, progress)
+        except IndexBusy:  # such as for a kept state that held text which was just forgotten
+            result, unknown = self._search_state(request, moment, progress)
         found = {**(result.understood or {}), "asOf": moment.isoformat(timespec="minutes")}
         health = replace(result.health, reasons=(*result.health.reasons, *unknown))
         hits = tuple(replace(hit, changed=None) for hit in result.hits)  # the files of the past are copies
         return replace(result, hits=hits, understood=found, health=health)
+
+    def _search_state(
+        self, request: Query, moment: datetime, progress: Callable[[Progress], None] | None
+    ) -> tuple[SearchResult, tuple[Diagnostic, ...]]:
+        """Return what the notes at a time have, and diagnostics about those of which that is not known."""
+        from memoriter.backends import texts_in_past
+
+        texts, unknown = texts_in_past(self._history, self._notes.trusted_workspace, moment)
+        with self._assembly.past(texts) as backend:
+            return backend.search(request, progress=progress), unknown
 
     @checked
     def list(self, path: str | None = None) -> tuple[Entry, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -98,6 +99,29 @@ def test_a_state_that_is_made_while_its_text_is_forgotten_is_not_kept(
     assert [file for file in env.home.rglob("*") if file.is_file() and b"ferry is blue" in file.read_bytes()] == []
     monkeypatch.undo()
     assert not any("ferry" in hit.text for hit in memory.search(QUESTION, as_of="2026-03-10").hits)
+
+
+@pytest.mark.parametrize("step", ["memoriter.app.os.utime", "memoriter.app.BuiltinBackend.search"])
+def test_a_kept_state_that_goes_while_its_text_is_forgotten_is_made_anew(
+    env: MemoryEnv, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    memory = env.open()
+    memory.remember("The ferry is blue and secret.", to="long-term")
+    memory.remember("The ferry leaves at six.", to="long-term")
+    memory.sync()
+    other = env.open()
+    env.seconds += 86_400
+    assert any("secret" in hit.text for hit in memory.search(QUESTION, as_of="2026-03-10").hits)
+    actual = pkgutil.resolve_name(step)
+
+    def forget_first(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        other.forget(other.plan_forget(match="secret"))
+        return actual(*arguments, **named)
+
+    monkeypatch.setattr(step, forget_first)
+    texts = [hit.text for hit in memory.search(QUESTION, as_of="2026-03-10").hits]
+    assert [any(word in text for text in texts) for word in ("six", "secret")] == [True, False]
 
 
 def test_few_states_of_the_past_are_kept(env: MemoryEnv, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -211,6 +211,36 @@ def test_what_a_token_brings_back_is_marked_as_what_it_edits(env: MemoryEnv, own
         assert "<bdi>You</bdi>" in phone.http.get("/history", params={"path": path}).text
 
 
+def test_a_token_removes_a_note_that_is_all_its_own_by_undoing_it(
+    env: MemoryEnv, owner: ApiClient, server: Serving
+) -> None:
+    token = env.run("token", "create", "watch", "--scope", "write").out.strip()
+    with ApiClient(server.url, token) as watch:
+        for path in ("memory/work/whim.md", "memory/work/shared.md"):
+            edited(watch, path, "# A whim\n")
+        edited(owner, path, "# A whim\n\n- Of the owner.\n")
+        for path in ("memory/work/whim.md", "memory/work/shared.md"):
+            watch.http.post("/history/undo", data={"id": change_ids(watch, path)[-1]})
+    assert not (env.notes / "memory/work/whim.md").exists()
+    assert (env.notes / "memory/work/shared.md").read_text(encoding="utf-8").endswith("- Of the owner.\n")
+    assert "watch, with a token" in owner.http.get("/history", params={"path": "memory/work/whim.md"}).text
+
+
+def test_a_change_under_an_earlier_name_is_undone_in_the_note_that_has_another_now(
+    env: MemoryEnv, owner: ApiClient
+) -> None:
+    written_before(env, "memory/work/tent.md", "# Tent\n")
+    agent_writes(env, "memory/work/tent.md", "# Tent\n\n- It leaks.\n", "mcp-tent")
+    owner.http.post("/notes/renamed", data={"path": "memory/work/tent.md", "name": "yurt"})
+    path = "memory/work/yurt.md"
+    agents = change_ids(owner, path)[-1]
+    done = owner.http.post("/history/undo", data={"id": agents}).headers["location"]
+    assert done.startswith(f"/history?path={path}&back=")
+    assert (env.notes / path).read_text(encoding="utf-8") == "# Tent\n"
+    owner.http.post("/history/undo", data={"id": done.rpartition("=")[2]})
+    assert "- It leaks." in (env.notes / path).read_text(encoding="utf-8")
+
+
 def test_a_token_brings_back_no_text_in_another_encoding(env: MemoryEnv, owner: ApiClient, server: Serving) -> None:
     path = "memory/work/cafe.md"
     written_before(env, path, "")

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from memoriter.backends._forget import ForgetPlan, ForgetRequest, Forgotten
     from memoriter.backends._git import commit_of_line, commits_of
     from memoriter.backends._language_model import TO_COMPARE, LanguageModel
-    from memoriter.backends._past import PAST_NOTES, index_past, keep_states, make_state, state_name, texts_in_past
+    from memoriter.backends._past import (
+        PAST_NOTES,
+        forgotten_meanwhile,
+        index_past,
+        keep_states,
+        make_state,
+        state_name,
+        texts_in_past,
+    )
     from memoriter.backends._protocol import BackendSetup, MemoryBackend
     from memoriter.backends._reranking import TO_RERANK, Reranking
     from memoriter.backends._store_copy import CopyReport, copy_index, plan_copy
@@ -43,6 +51,7 @@ __all__ = [
     "commit_of_line",
     "commits_of",
     "copy_index",
+    "forgotten_meanwhile",
     "index_past",
     "keep_states",
     "make_state",
@@ -61,7 +70,7 @@ __getattr__ = lazy_names(
         "_forget": "ForgetPlan ForgetRequest Forgotten",
         "_about": "changes_about",
         "_git": "commit_of_line commits_of",
-        "_past": "PAST_NOTES index_past keep_states make_state state_name texts_in_past",
+        "_past": "PAST_NOTES forgotten_meanwhile index_past keep_states make_state state_name texts_in_past",
         "_language_model": "TO_COMPARE LanguageModel",
         "_store_copy": "CopyReport copy_index plan_copy",
     },

@@ -114,11 +114,15 @@ def make_state(folder: Path, texts: Mapping[str, bytes], fill: Callable[[Path], 
         fill(Path(temporary))
         with folder_lock(folder.parent.parent):
             if not begun.exists():
-                message = "Text was forgotten while the notes of the past were read."
-                raise IndexBusy(message, remedy="Search again.")
+                raise forgotten_meanwhile()
             begun.unlink()
             with suppress(OSError):  # another process has just made it
                 Path(temporary).rename(folder)
+
+
+def forgotten_meanwhile() -> IndexBusy:
+    """Return the error for a state of the past that was deleted while it was used."""
+    return IndexBusy("Text was forgotten while the notes of the past were read.", remedy="Search again.")
 
 
 def keep_states(state: Path, *, now: float) -> None:

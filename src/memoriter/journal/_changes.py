@@ -90,6 +90,13 @@ class Change:
     """`done`, `failed`, or `unknown`: the process ended before it could say."""
     of: tuple[str, ...] = field(default=())
     """The changes that it took back."""
+    moved: tuple[str, ...] = ()
+    """Of a renaming: the note's other name, and the id of its last change under that name."""
+
+    @property
+    def comes_from(self) -> tuple[str, ...]:
+        """The name that the note had before this change gave it another one, with the id of its last change."""
+        return self.moved if self.before is None and self.state != "failed" else ()
 
     @property
     def citation(self) -> str:
@@ -192,6 +199,8 @@ def encode(change: Change) -> bytes:
         line += f', "session": {dumps(change.session)}'
     if change.of:
         line += f', "of": {dumps(change.of)}'
+    if change.moved:
+        line += f', "moved": {dumps(change.moved)}'
     if change.hunks is not None:
         hunks = dumps([[hunk.start, _texts(hunk.removed), _texts(hunk.added)] for hunk in change.hunks])
         if len(line) + len(hunks) <= _LONG:
@@ -221,6 +230,7 @@ def decode(fields: dict[str, Any], state: str) -> Change:
         None if hunks is None else tuple(map(_hunk, cast("list[Any]", hunks))),
         state,
         tuple(fields.get("of", ())),
+        tuple(fields.get("moved", ())),
     )
 
 

@@ -15,7 +15,7 @@ from memoriter.journal._weave import Weave, content_of, in_force, origin_of, tak
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from memoriter.journal._journal import Journal
     from memoriter.journal._weave import Parting
@@ -136,7 +136,7 @@ class History:
             found = part.changes
         else:
             self._look(path)
-            part = self._journal.of_note(path)
+            part = self._journal.story_of(path)
             found = [change for change in part.changes if change.at >= since]
         return HistoryReport(tuple(reversed(found))[:most], part.damaged, part.dropped)
 
@@ -145,7 +145,10 @@ class History:
         content = self._look(path)
         if content is None or not 1 <= number <= len(lines_of(content)):
             raise UsageError(f"The note {path!r} has no line {number}.", remedy="Look with `memoriter get`.")
-        origin = origin_of(in_force(self._journal.of_note(path).changes, bytes_hash(content)), number)
+        changes = in_force(self._journal.story_of(path).changes, bytes_hash(content))
+        origin = origin_of(changes, number)
+        if origin is not None and origin[0].of:  # it only brought the line back
+            origin = Weave.of(changes, bytes_hash(content)).origin_of(number)
         return None if origin is None else LineOrigin(*origin)
 
     def lines(self, path: str) -> tuple[Change | None, ...]:
@@ -153,7 +156,7 @@ class History:
         content = self._look(path)
         if content is None:
             return ()
-        weave = Weave.of(self._journal.of_note(path).changes, bytes_hash(content))
+        weave = Weave.of(self._journal.story_of(path).changes, bytes_hash(content))
         if not weave.changes:
             return (None,) * len(lines_of(content))
         return tuple(weave.changes[line.born[0]] for line in weave.alive)
@@ -180,12 +183,15 @@ class History:
         notes = list[NoteWithout]()
         conflicts = list[Conflict]()
         unknown = list[Change]()
-        for path in dict.fromkeys(change.path for change in changes):
-            chosen = {change.id: change for change in changes if change.path == path}
+        for path, own in self._by_note(changes).items():
+            chosen = {change.id: change for change in own}
             content = self._look(path)
             now = lines_of(content)
             hash_ = None if content is None else bytes_hash(content)
-            weave = Weave.of(self._journal.of_note(path).changes, hash_)
+            # Without the renaming, the note is that of its earlier name, and there is none here.
+            came = any(change.comes_from for change in own)
+            part = self._journal.of_note(path) if came else self._journal.story_of(path)
+            weave = Weave.of(part.changes, hash_)
             known = {change.id for change in weave.changes} if weave.hash == hash_ else set[str]()
             unknown += [change for identifier, change in chosen.items() if identifier not in known]
             ids = chosen.keys() & known
@@ -199,6 +205,22 @@ class History:
                         _note_without(path, hash_, weave, parting, tuple(each for each in chosen if each in ids))
                     )
         return TakeBackPlan(tuple(changes), tuple(notes), tuple(conflicts), tuple(unknown))
+
+    def _by_note(self, changes: Iterable[Change]) -> dict[str, list[Change]]:
+        """Return changes by the names that their notes have, where renamings count that are not among them."""
+        ids = {change.id for change in changes}
+        known = dict[str, list[Change]]()
+        found = dict[str, list[Change]]()
+        for change in changes:
+            path = change.path
+            renaming: tuple[str, ...] = (path, change.id)
+            while renaming:
+                path, identifier = renaming
+                if path not in known:
+                    known[path] = self._journal.of_note(path).changes
+                renaming = _renamed_after(identifier, known[path], ids)
+            found.setdefault(path, []).append(change)
+        return found
 
     def carry_out(self, plan: TakeBackPlan, act: str) -> None:
         """Take the changes of a plan back. Each note that changes is an entry of the journal, too.
@@ -220,7 +242,8 @@ class History:
         if change.act in {FOUND, FORGET}:
             what = "was forgotten" if change.act == FORGET else "was there before the journal"
             raise UsageError(f"The change {change.id} cannot be undone: its text {what}.")
-        if change.id in taken_back(self._journal.of_note(change.path).changes):
+        path = next(iter(self._by_note([change])))
+        if change.id in taken_back(self._journal.story_of(path).changes):
             raise UsageError(f"The change {change.id} was taken back already.", remedy="See `memoriter history`.")
         plan = self.plan([change])
         if plan.unknown:
@@ -262,13 +285,13 @@ class History:
         """Put a text in the place of the lines that a change added. Raises UsageError, WriteConflict and WriteError."""
         plan = self.undo_plan(change.id)
         note = plan.notes[0]
-        lines = lines_of(self._look(change.path))
+        lines = lines_of(self._look(note.path))
         first = note.numbers[0] - 1
         kept = [line for number, line in enumerate(lines, 1) if number not in note.numbers]
         added = list(lines_of(text.rstrip("\n").encode())) if text.strip() else []
         content = content_of([*kept[:first], *added, *kept[first:]])
         with acting(who=OWNER, act="review"):
-            self._notes.replace(change.path, content or b"", expected=note.expected, of=())
+            self._notes.replace(note.path, content or b"", expected=note.expected, of=())
 
     def differences(self, since: float, paths: Iterable[str]) -> tuple[NoteDifference, ...]:
         """Return what each note is now and was at a time, or was first seen later.
@@ -364,6 +387,21 @@ def moment_of(value: date | str, now: datetime, *, end: bool = False) -> float:
 def is_of_token(change: Change, name: str) -> bool:
     """Return whether a change came with the token of this name."""
     return change.who == f"{name} via HTTP" or change.who.startswith(f"{name} via HTTP (")
+
+
+def _renamed_after(identifier: str, changes: Sequence[Change], but: Collection[str]) -> tuple[str, ...]:
+    """Return the other name that a note got after a change, and its last change there; empty: it kept its name.
+
+    Args:
+        identifier: the id of the change.
+        changes: all changes under its name.
+        but: renamings that do not count, by their ids, besides those that were taken back.
+    """
+    ids = [change.id for change in changes]
+    later = changes[ids.index(identifier) :] if identifier in ids else []
+    undone = taken_back(changes) | set(but)
+    left = [each for each in later[1:] if each.after is None and each.state == "done" and each.id not in undone]
+    return next((each.moved for each in left if each.moved), ())
 
 
 def _texts(content: bytes | None) -> tuple[str, ...]:

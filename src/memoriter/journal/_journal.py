@@ -41,7 +41,7 @@ from memoriter.permissions import make_private_folder, open_private, replace_pri
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable
+    from collections.abc import Callable, Collection, Generator, Iterable, Sequence
     from pathlib import Path
 
     from memoriter.journal._changes import Line
@@ -62,6 +62,8 @@ _TAIL = 1 << 16
 _CHECKED = 1 << 18
 """Bytes after which the size and the age of the journal are looked at again."""
 _ENTRY = b'{"note": '
+_STATE = re.compile(rb'\{"(done|failed)": "(\w+)"\}')
+"""The line that tells what became of a change. There is one for each, and JSON would take ten times as long."""
 _TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": (\d+(?:\.\d+)?), "who": "[^\n]*?", "act": "(\w*)"')
 
 
@@ -106,7 +108,14 @@ class Journal:
 
     @contextmanager
     def recording(
-        self, path: str, before: bytes | None, after: bytes | None, act: str, *, of: tuple[str, ...] = ()
+        self,
+        path: str,
+        before: bytes | None,
+        after: bytes | None,
+        act: str,
+        *,
+        of: tuple[str, ...] = (),
+        moved: str = "",
     ) -> Generator[None]:
         """Enter a change around the write that makes it; the write fails only for reasons of its own.
 
@@ -116,8 +125,9 @@ class Journal:
             after: its content afterwards; None: it is removed.
             act: what is done, unless the actor says so.
             of: the changes that it takes back.
+            moved: the note's other name, if this is one half of its renaming.
         """
-        change = self._begin(path, before, after, act, of)
+        change = self._begin(path, before, after, act, of=of, moved=moved)
         try:
             yield
         except BaseException:
@@ -129,23 +139,23 @@ class Journal:
                 self._enter(self._found(path, after))
 
     @contextmanager
-    def watching(self, path: str) -> Generator[Callable[[bytes | None, float], None]]:
+    def watching(self, path: str) -> Generator[Callable[[bytes | None, float, str], None]]:
         """Yield a function that enters the change of another program, if the journal does not know the content.
 
-        It takes the content that is read within the block (None: the note is gone), and when the file was changed last.
-        What memoriter itself writes meanwhile is no change of another program.
+        It takes the content that is read within the block (None: the note is gone), when the file was changed last, and
+        the note's other name if it was renamed. What memoriter itself writes meanwhile is no change of another program.
         """
         before: dict[str, Any] | None = None
         with suppress(*_FAILURES):
             before = self._last_of(path)
 
-        def saw(content: bytes | None, changed: float) -> None:
+        def saw(content: bytes | None, changed: float, moved: str = "") -> None:
             with suppress(*_FAILURES):
                 known = [last for last in (before, self._last_of(path)) if last is not None]
                 if known and not any(_explains(last, _hash(content)) for last in known):
-                    self._enter_seen(path, known[-1], content)
-                elif not known and content is not None and changed > self.began:
-                    self._enter_seen(path, {"after": None}, content)
+                    self._enter_seen(path, known[-1], content, moved)
+                elif not known and content is not None and (moved or changed > self.began):
+                    self._enter_seen(path, {"after": None}, content, moved)
                 elif not known and content is not None:
                     self._enter(self._found(path, content))
 
@@ -183,8 +193,34 @@ class Journal:
         return []
 
     def of_note(self, path: str) -> JournalFile:
-        """Return the changes of a note in the order in which they were entered."""
+        """Return the changes under the name of a note in the order in which they were entered."""
         return self._read(self.file_of(path), _beginning(path)[1:])
+
+    def story_of(self, path: str) -> JournalFile:
+        """Return the changes of a note in their order, also those under the names that it had before."""
+        from memoriter.journal._weave import taken_back
+
+        known = {path: self.of_note(path)}
+        changes = dict[str, Change]()
+        parts = [list(known[path].changes)]
+        while parts:
+            if not parts[-1]:
+                parts.pop()
+                continue
+            change = parts[-1].pop()
+            if change.id in changes or (change.after is None and changes.keys() & change.moved[1:]):
+                continue  # or it went away under another name, and came back
+            changes[change.id] = change
+            if change.comes_from and change.id not in taken_back(known[change.path].changes):
+                name, last = change.comes_from
+                if name not in known:
+                    known[name] = self.of_note(name)
+                earlier = known[name].changes
+                ids = [each.id for each in earlier]
+                parts.append(earlier[: ids.index(last) + 1] if last in ids else [])
+        files = {self.file_of(name): part for name, part in known.items()}.values()
+        damaged = sum(part.damaged for part in files)
+        return JournalFile([*changes.values()][::-1], damaged, sum(part.dropped for part in files))
 
     def of_file(self, file: Path) -> list[Change]:
         """Return the changes in one file of the journal."""
@@ -222,14 +258,15 @@ class Journal:
 
         Args:
             holds: returns the numbers, from 1, of the lines of a text that are erased.
-            paths: notes of which every line is erased.
+            paths: notes of which every line is erased, also of what they were under other names.
             dry_run: only count.
         """
         erased = set[str]()
+        whole = {identifier for path in paths for identifier in self._ids_of_life(path)}
 
         def cut(change: Change) -> Change:
             parts = [(hunk.start, hunk.removed, hunk.added) for hunk in change.hunks or ()]
-            if change.path in paths:
+            if change.id in whole:
                 cleared = tuple(Hunk(start, (None,) * len(old), (None,) * len(new)) for start, old, new in parts)
             else:
                 cleared = tuple(Hunk(start, _without(old, holds), _without(new, holds)) for start, old, new in parts)
@@ -275,12 +312,29 @@ class Journal:
             old = [change for change in part.changes if change.path == path and change.at <= cutoff]
             text = text_after(old, old[-1].after) if old else None
             if text is not None:
-                bases.append(self._found(path, text, cutoff))
+                # It keeps the id, by which a renamed note knows its last change under this name.
+                bases.append(replace(self._found(path, text, cutoff), id=old[-1].id))
         gone = sum(change.at <= cutoff and change.act != FOUND for change in part.changes)
         return [*bases, *(change for change in part.changes if change.at > cutoff)], part.dropped + gone
 
+    def _ids_of_life(self, path: str) -> set[str]:
+        """Return the ids of all changes under the name of a note, and of its own under its other names."""
+        found = set[str]()
+        todo = [(path, set[str]())]
+        while todo:
+            name, wanted = todo.pop()
+            for life in _lives(self.of_note(name).changes):
+                ids = {change.id for change in life}
+                if ids <= found or (
+                    wanted and not wanted & {*ids, *(change.moved[1] for change in life if change.moved)}
+                ):
+                    continue
+                found |= ids
+                todo += [(change.moved[0], {change.id, change.moved[1]}) for change in life if change.moved]
+        return found
+
     def _begin(
-        self, path: str, before: bytes | None, after: bytes | None, act: str, of: tuple[str, ...]
+        self, path: str, before: bytes | None, after: bytes | None, act: str, *, of: tuple[str, ...], moved: str
     ) -> Change | None:
         """Enter what is about to be written; return None if the journal cannot be written."""
         actor = current_actor()
@@ -297,7 +351,19 @@ class Journal:
                 self._enter(self._found(path, before))
             elif last is not None and not _explains(last, hashes[0]):
                 self._enter_seen(path, last, before)
-            change = Change(_new_id(), self._wall(), path, actor.who, act, actor.session, *hashes, hunks, "unknown", of)
+            change = Change(
+                _new_id(),
+                self._wall(),
+                path,
+                actor.who,
+                act,
+                actor.session,
+                *hashes,
+                hunks,
+                "unknown",
+                of,
+                self._other(moved),
+            )
             self._enter(change)
         except _FAILURES:
             return None
@@ -322,14 +388,15 @@ class Journal:
     def _enter(self, change: Change) -> None:
         self._write(change, encode(change))
 
-    def _enter_seen(self, path: str, last: dict[str, Any], content: bytes | None) -> None:
+    def _enter_seen(self, path: str, last: dict[str, Any], content: bytes | None, moved: str = "") -> None:
         """Enter what another program changed since the last entry, as far as the text before is known."""
         from memoriter.journal._weave import text_after
 
         before = text_after(self.of_note(path).changes, last["after"])
         known = before is not None or last["after"] is None
         hunks = hunks_of_write(before, content) if known else None
-        change = Change(_new_id(), self._wall(), path, "", SEEN, "", last["after"], _hash(content), hunks)
+        other = self._other(moved)
+        change = Change(_new_id(), self._wall(), path, "", SEEN, "", last["after"], _hash(content), hunks, moved=other)
         self._write(change, encode(change) + _state("done", change.id)[1:] + b"\n")
         if not known and content is not None:
             self._enter(self._found(path, content))
@@ -338,6 +405,11 @@ class Journal:
         hash_ = _hash(content)
         hunks = (Hunk(0, (), tuple(lines_of(content))),)
         return Change(_new_id(), self._wall() if at is None else at, path, "", FOUND, "", None, hash_, hunks)
+
+    def _other(self, path: str) -> tuple[str, ...]:
+        """Return the other name of a note with its last change there, if it is renamed, and the journal knows both."""
+        last = self._last_of(path) if path else None
+        return (path, last["id"]) if last else ()
 
     def _last_of(self, path: str) -> dict[str, Any] | None:
         """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known."""
@@ -503,13 +575,15 @@ def _rows(file: Path, found: JournalFile, wanted: Callable[[bytes], bool] = lamb
     for line in content.split(b"\n"):
         if not line or (line.startswith(_ENTRY) and not wanted(line)):
             continue
+        if state := _STATE.fullmatch(line):
+            states[state[2].decode()] = state[1].decode()
+            continue
         try:
             fields = cast("dict[str, Any]", json.loads(line))
             if "note" in fields:
                 rows.append(_Row(float(fields["time"]), fields, "unknown"))
                 continue
             found.dropped += int(fields.get("dropped", 0))
-            states |= {fields[state]: state for state in ("done", "failed") if state in fields}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             found.damaged += 1
     for row in rows:
@@ -545,6 +619,17 @@ def _time_of(line: bytes) -> float:
     if match is None:
         return inf
     return -inf if match[2] == FOUND.encode() else float(match[1])
+
+
+def _lives(changes: Sequence[Change]) -> list[list[Change]]:
+    """Return the changes under one name by the notes that had it one after the other."""
+    lives: list[list[Change]] = []
+    for change in changes:
+        begins = change.before is None and not change.of and change.act != FOUND and change.state != "failed"
+        if begins or not lives:
+            lives.append([])
+        lives[-1].append(change)
+    return lives
 
 
 def _explains(last: dict[str, Any], hash_: str | None) -> bool:

@@ -7,9 +7,10 @@ SCCS. A change that took others back adds and removes no line of its own: while 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memoriter.journal._changes import FOUND, Line, text_of
+from memoriter.journal._changes import FOUND, Line, hunks_between, text_of
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ class Weave:
             added = [WovenLine(content, (number, part)) for content in hunk.added]
             self.lines[at:at] = added
             self.alive[hunk.start : end] = added
+
+    def origin_of(self, number: int) -> tuple[Change, tuple[str, ...]]:
+        """Return the change that a line of the note is from, and the lines in whose place it came."""
+        born, part = self.alive[number - 1].born
+        change = self.changes[born]
+        return change, tuple(map(text_of, (change.hunks or ())[part].removed))
 
     def _place_of(self, wanted: WovenLine) -> int:
         return next(place for place in range(len(self.lines) - 1, -1, -1) if self.lines[place] is wanted)
@@ -235,6 +242,10 @@ def in_force(changes: Sequence[Change], now: str | None) -> list[Change]:
             found = [change] if not found or change.after != hash_ else found
         elif change.state == "failed" or (change.state == "unknown" and following != change.after):
             continue
+        elif change.comes_from and hash_ is not None:
+            # The note as it was under its earlier name is its text before.
+            moved = hunks_between(_lines_of(found), _lines_of([change]))
+            found = [*found, replace(change, before=hash_, hunks=moved)] if found else [change]
         elif change.hunks is None or change.before != hash_ or not (found or change.before is None):
             found = []
         else:
@@ -278,11 +289,16 @@ def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bo
 def _lines_after(changes: Sequence[Change], after: str | None) -> list[Line] | None:
     """Return the lines of a note that has a hash after its last change; None: the journal does not know."""
     held = in_force(changes, after)
+    return _lines_of(held) if held else None
+
+
+def _lines_of(changes: Iterable[Change]) -> list[Line]:
+    """Return the lines that changes make, the first of which made the note."""
     lines = list[Line]()
-    for change in held:
+    for change in changes:
         for hunk in reversed(change.hunks or ()):
             lines[hunk.start : hunk.start + len(hunk.removed)] = hunk.added
-    return lines if held else None
+    return lines
 
 
 def without_forgotten(lines: Iterable[Line]) -> bytes:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from memoriter.access import Caller
-    from memoriter.journal import Change
+    from memoriter.journal import Change, TakeBackPlan
     from memoriter.memory import Memory
 
 FEW_LINES = 8
@@ -135,6 +135,11 @@ def newest_id(memory: Memory, path: str, act: str) -> str:
     with suppress(OSError):
         return next((change.id for change in memory.history(path).changes if change.act == act), "")
     return ""
+
+
+def noted_path(plan: TakeBackPlan) -> str:
+    """Return the note of the one change that a plan takes back, by its present name."""
+    return plan.notes[0].path if plan.notes else plan.changes[0].path
 
 
 def author_of(change: Change, caller: Caller) -> str:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import UsageError
 from memoriter.journal import ChangedSince, acting, taken_back
-from memoriter.pages._changes import ShownChange, newest_id, shown_change, shown_changes
+from memoriter.pages._changes import ShownChange, newest_id, noted_path, shown_change, shown_changes
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import name_of
 from memoriter.pages._review import review, send_review
 from memoriter.pages._rollback import ask_rollback, rollback
+from memoriter.pages._workspace import workspace_of
 from memoriter.values import dataclass
 from memoriter.workspace import without_mark
 
@@ -117,7 +118,7 @@ async def undo(visit: Visit) -> Response:
 
     def act(memory: Memory) -> tuple[str, str]:
         plan = memory.undo(identifier, dry_run=True)
-        path = plan.changes[0].path
+        path = noted_path(plan)
         memory.read(path, lines=1)
         if plan.empty:
             raise UsageError("There is nothing to take back: the lines are as they were.")
@@ -125,9 +126,12 @@ async def undo(visit: Visit) -> Response:
         if author is None:
             memory.undo(identifier)
         else:  # what others bring back is marked, as what they edit
-            with acting(act="undo"):
+            with acting(who=author, act="undo"):
                 for note in plan.notes:
-                    memory.replace(note.path, _text_of(note), expected=note.expected, origin=author)
+                    if note.content is None and note.expected and plan.changes[0].who == author:  # all of it was theirs
+                        workspace_of(memory).remove(note.path, expected=note.expected, of=note.changes)
+                    else:
+                        memory.replace(note.path, _text_of(note), expected=note.expected, origin=author)
         return path, newest_id(memory, path, "undo")
 
     try:

@@ -146,7 +146,8 @@ def rename(memory: Memory, plan: RenamePlan) -> str:
 
 def _rename(memory: Memory, plan: RenamePlan) -> None:
     workspace = workspace_of(memory)
-    memory.replace(plan.new, plan.own.after.decode(), expected=None)
+    workspace.cited(plan.new)
+    workspace.replace(plan.new, plan.own.after, expected=None, moved=plan.old)
     created = memory.file_of(plan.new)
     assert created is not None
     written = created.read_bytes()
@@ -156,7 +157,7 @@ def _rename(memory: Memory, plan: RenamePlan) -> None:
         for each in plan.changes:
             workspace.replace(each.path, each.after, expected=bytes_hash(each.before))
             done.append(each)
-        workspace.remove(plan.old, expected=bytes_hash(plan.own.before))
+        workspace.remove(plan.old, expected=bytes_hash(plan.own.before), moved=plan.new)
     except (MemoriterError, OSError):
         for each in done:
             with suppress(MemoriterError, OSError):  # whoever wrote meanwhile keeps their text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memoriter.errors import MemoriterError, UsageError
-from memoriter.pages._changes import newest_id, shown_changes
+from memoriter.pages._changes import newest_id, noted_path, shown_changes
 from memoriter.web import problem_of
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ async def send_review(visit: Visit) -> Response:
         if found is None:
             raise UsageError("This change does not wait for a review any more.", remedy="See what waits now.")
         if deed == "drop":
-            memory.undo(found.id)
-            return newest_id(memory, found.path, "undo")
+            return newest_id(memory, noted_path(memory.undo(found.id)), "undo")
         text = form.get("text", "").replace("\r\n", "\n")
         is_corrected = deed == "keep" and "text" in form and text.strip("\n") != text_of(found).strip("\n")
+        path = noted_path(memory.undo(found.id, dry_run=True)) if is_corrected else ""
         if is_corrected:
             memory.amend(found, text)
         memory.mark_reviewed(found)
-        return newest_id(memory, found.path, "review") if is_corrected else ""
+        return newest_id(memory, path, "review") if is_corrected else ""
 
     try:
         back = await visit.with_memory("admin", act)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -115,13 +116,19 @@ def read(
     todo = plan.sources if task.read_by is None else newest_first(plan.sources, changes.first)
     done: list[_Change] = []
     # No progress is reported if files are read only to confirm that they are unchanged.
+    gone = _by_content(plan.removed, indexed)
+    renamed = dict[str, str]()
     has_changes = any(_looks_new(source, indexed.get(source.path)) for source in todo)
     for source in todo:
         if done and task.read_by and task.read_by.passed and source.path not in changes.first:
             break
         stored = indexed.get(source.path)
-        change = _index_file(index, workspace, cutting, source, stored, watch=watch, patient=changes.held, now=wall())
+        change = _index_file(
+            index, workspace, cutting, source, stored, gone=gone, watch=watch, patient=changes.held, now=wall()
+        )
         done.append(change)
+        if change.before:
+            renamed[change.before] = source.path
         log.debug("%s of %d bytes: %s, %d chunks", source.kind, source.size, change.kind, change.chunks)
         if has_changes:
             progress(Progress("read", len(done), len(todo)))
@@ -129,7 +136,7 @@ def read(
     if plan.removed:  # each call counts as a change of content
         index.remove_files(plan.removed)
         for path in plan.removed:
-            workspace.saw_removed(path)
+            workspace.saw_removed(path, renamed.get(path, ""))
     unread = unread_reason(len(todo) - len(done))
     corpus = index.corpus()
     pending = index.pending()
@@ -147,6 +154,12 @@ def read(
     )
 
 
+def _by_content(removed: Iterable[str], indexed: Mapping[str, IndexedFile]) -> dict[str, str]:
+    """Return the notes that are gone by their hashes, without those that had the same content as another one."""
+    counts = Counter(indexed[path].hash for path in removed)
+    return {indexed[path].hash: path for path in removed if counts[indexed[path].hash] == 1}
+
+
 def _looks_new(source: Source, indexed: IndexedFile | None) -> bool:
     return indexed is None or (source.size, source.mtime_ns) != (indexed.size, indexed.mtime_ns)
 
@@ -158,6 +171,7 @@ def _index_file(
     source: Source,
     indexed: IndexedFile | None,
     *,
+    gone: Mapping[str, str],
     watch: Stopwatch,
     patient: bool,
     now: float,
@@ -167,7 +181,7 @@ def _index_file(
             with watch.stage("transcripts"):
                 return _index_transcript(index, workspace, cutting, source, indexed)
         with watch.stage("read"):
-            loaded = workspace.load(source)
+            loaded = workspace.load(source, None if indexed else gone)
         if may_change_unseen(loaded.inode_changed_ns, now):
             loaded = replace(loaded, source=replace(loaded.source, stamp=UNSURE))
     except PathRefused as error:
@@ -195,7 +209,8 @@ def _index_file(
             index.drop_meta(mark + source.path)
     with watch.stage("store"):
         index.put_file(loaded.source, loaded.hash, entries, tags=note.tags, names=note.titles)
-    return _Change("changed" if indexed else "added", len(entries))
+    before = "" if indexed else gone.get(loaded.hash, "")
+    return _Change("changed" if indexed else "added", len(entries), before=before)
 
 
 def _unmerged(text: str) -> str:
@@ -273,3 +288,5 @@ class _Change:
     kind: Literal["added", "changed", "same", "refused"]
     chunks: int
     reason: Diagnostic | None = None
+    before: str = ""
+    """The name that another program has changed."""

@@ -139,6 +139,12 @@ class WriterRecords:
         if for_good and not text.strip() and _ASIDE + path in rows:
             self._change(lambda rows: rows.pop(_ASIDE + path, None))
 
+    def copy(self, path: str, new: str) -> None:
+        """Record of a note under a new name what is recorded of it under its present one. Raises WriteError."""
+        recorded = self._rows().get(path)
+        if recorded:
+            self._change(lambda rows: rows.update({new: {**rows.get(new, {}), **recorded}}))
+
     def bring_back(self, path: str, text: str) -> None:
         """Record again what was set aside of lines that a note has again. Raises WriteError."""
         aside = self._rows().get(_ASIDE + path, {})

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, sentence
+from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, has_cr_alone, has_crlf, note_bytes
 from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
 from memoriter.types import Diagnostic, Entry, Excerpt, Skipped, Source
@@ -161,8 +161,12 @@ class Workspace:
         verdict = self._admission().admit(path)
         return None if isinstance(verdict, Skipped) else (verdict.cited, source_at(verdict, self._max_bytes))
 
-    def load(self, source: Source) -> Loaded:
+    def load(self, source: Source, gone: Mapping[str, str] | None = None) -> Loaded:
         """Read a note, and enter a change by another program into the journal.
+
+        Args:
+            source: the note.
+            gone: by their hashes, the notes that are not there any more; one of the same content had the name before.
 
         Raises:
             PathRefused: the note is gone, or it is no longer a plain file of the memory.
@@ -171,9 +175,13 @@ class Workspace:
         try:
             with self._watching(place.cited) as saw:
                 content, status = self._read(place)
-                saw(content, status.st_mtime)
+                moved = gone.get(bytes_hash(content), "") if gone else ""
+                saw(content, status.st_mtime, moved)
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
+        if moved and self._writers is not None:
+            with suppress(WriteError):  # while the record is damaged, no line counts as the owner's
+                self._writers.copy(moved, place.cited)
         return _loaded(source, content, status)
 
     def peek(self, source: Source) -> Loaded:
@@ -235,20 +243,22 @@ class Workspace:
             try:
                 content, status = self._read(place)
             except FileNotFoundError:
-                saw(None, 0.0)
+                saw(None, 0.0, "")
                 return None
-            saw(content, status.st_mtime)
+            saw(content, status.st_mtime, "")
         return content
 
-    def saw_removed(self, path: str) -> None:
-        """Enter into the journal that a note is gone, if it is."""
+    def saw_removed(self, path: str, moved: str = "") -> None:
+        """Enter into the journal that a note is gone, if it is; `moved` is its new name, if it has one."""
         with self._watching(path) as saw:
             if not os.path.lexists(self.root / path):
-                saw(None, 0.0)
+                saw(None, 0.0, moved)
 
-    def _watching(self, path: str) -> AbstractContextManager[Callable[[bytes | None, float], None]]:
+    def _watching(self, path: str) -> AbstractContextManager[Callable[[bytes | None, float, str], None]]:
         """Return what yields a function that enters a change of another program into the journal."""
-        return nullcontext(lambda _content, _changed: None) if self.journal is None else self.journal.watching(path)
+        if self.journal is None:
+            return nullcontext(lambda _content, _changed, _moved: None)
+        return self.journal.watching(path)
 
     def _read(self, place: ReadablePath) -> tuple[bytes, os.stat_result]:
         """Return the content of a plain file and its stat. Raises PathRefused and FileNotFoundError."""
@@ -436,7 +446,14 @@ class Workspace:
             self._writers.add(path, list(map(without_mark, lines)), author, owned=owned, front=front)
 
     def replace(
-        self, path: str, text: str | bytes, *, expected: str | None, of: tuple[str, ...] = (), for_good: bool = False
+        self,
+        path: str,
+        text: str | bytes,
+        *,
+        expected: str | None,
+        of: tuple[str, ...] = (),
+        for_good: bool = False,
+        moved: str = "",
     ) -> None:
         """Replace the whole content of a note.
 
@@ -446,6 +463,7 @@ class Workspace:
             expected: `ids.bytes_hash` of the current content, or None if the note must not exist.
             of: the changes that this takes back, by their ids in the journal.
             for_good: whether nothing brings lines back that go, so that their authors are not kept.
+            moved: the present name of the note, which this one is to replace: its authors and history are the same.
 
         Raises:
             PathRefused: the path is not one of the memory's files, or leads through a link.
@@ -461,31 +479,39 @@ class Workspace:
             if not is_utf8(content):
                 raise not_utf8(place.cited)
             text = _as_in(content, text)
-        replace_file(place, text, expected=expected, record=self._record(place, "replace", of))
+        if moved:
+            self.look(moved)
+            if self._writers is not None:
+                self._writers.copy(moved, place.cited)
+        replace_file(place, text, expected=expected, record=self._record(place, "replace", of, moved))
         if self._writers is not None:
             present = decode(note_bytes(text) if isinstance(text, str) else text)
             self._writers.keep(place.cited, present, for_good=for_good)
             if of:
                 self._writers.bring_back(place.cited, present)
 
-    def remove(self, path: str, *, expected: str, of: tuple[str, ...] = (), for_good: bool = False) -> None:
+    def remove(
+        self, path: str, *, expected: str, of: tuple[str, ...] = (), for_good: bool = False, moved: str = ""
+    ) -> None:
         """Delete a note.
 
-        The arguments and errors are those of `replace`.
+        The arguments and errors are those of `replace`, but `moved` is the new name of the note.
         """
         from memoriter.workspace.writing import remove
 
         place = self._writable_path(path)
-        remove(place, expected=expected, record=self._record(place, "remove", of))
+        remove(place, expected=expected, record=self._record(place, "remove", of, moved))
         if self._writers is not None:
             self._writers.keep(place.cited, "", for_good=for_good)
 
-    def _record(self, place: ReadablePath, act: str, of: tuple[str, ...] = ()) -> Record:
+    def _record(self, place: ReadablePath, act: str, of: tuple[str, ...] = (), moved: str = "") -> Record:
         """Return what enters a write to a note into the journal."""
         journal = self.journal
 
         def record(before: bytes | None, after: bytes | None) -> AbstractContextManager[object]:
-            return nullcontext() if journal is None else journal.recording(place.cited, before, after, act, of=of)
+            if journal is None:
+                return nullcontext()
+            return journal.recording(place.cited, before, after, act, of=of, moved=moved)
 
         return record
 
