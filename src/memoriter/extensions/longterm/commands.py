@@ -23,15 +23,6 @@ from memoriter.cli import (
     untrusted_notice,
 )
 from memoriter.errors import UsageError, sentence
-from memoriter.extensions.longterm._json import (
-    candidate_json,
-    forgotten_memories_json,
-    hit_json,
-    memory_json,
-    rebuilt_json,
-    stats_json,
-    stored_json,
-)
 from memoriter.extensions.longterm._render import (
     SHORT_ID,
     count_memories,
@@ -104,6 +95,8 @@ def list_(category: str | None, limit: int | None, as_of: str | None) -> None:
     Each line ends with the id, for memoriter ltm forget. If the settings name a table of OpenClaw (--openclaw, or
     dbPath), its memories are listed, too, and marked; memoriter ltm import copies them. Next: memoriter ltm search.
     """
+    from memoriter.extensions.longterm.api import memory_json
+
     options = GlobalOptions.current()
     screen = options.screen
     with open_long_term(options) as memory:
@@ -137,7 +130,7 @@ def search(query: tuple[str, ...], *, limit: int, min_score: float, as_of: str |
     score is high enough, the nearest memories are printed, with a note. The exit code is 0 in any case. Next:
     memoriter ltm forget ID.
     """
-    from memoriter.extensions.longterm.api import NEAREST
+    from memoriter.extensions.longterm.api import NEAREST, hit_json
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -181,6 +174,8 @@ def store(text: tuple[str, ...], *, category: Category, importance: float, super
     Nothing is stored if a memory says the same. Secrets are replaced by ***. In the folder of a project, the memory is
     yours, too, and agents that work there get it once you trust the folder (memoriter trust). Next: memoriter ltm list.
     """
+    from memoriter.extensions.longterm.api import stored_json
+
     options = GlobalOptions.current()
     screen = options.screen
     statement = read_stdin() if text == ("-",) else " ".join(text)
@@ -214,7 +209,7 @@ def forget(context: click.Context, what: tuple[str, ...], *, yes: bool) -> None:
     It goes from memory/long-term.md, from the index of the notes and from every version of the database. If several
     memories may be meant, they are listed, nothing is deleted, and the exit code is 1. Next: memoriter ltm list.
     """
-    from memoriter.extensions.longterm.api import is_beginning_of_id
+    from memoriter.extensions.longterm.api import forgotten_memories_json, is_beginning_of_id
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -244,7 +239,7 @@ def stats() -> None:
 
     Next: memoriter ltm rebuild, if they differ.
     """
-    from memoriter.extensions.longterm.api import stats
+    from memoriter.extensions.longterm.api import stats, stats_json
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -269,7 +264,7 @@ def rebuild(*, everything: bool) -> None:
     Items that you added, edited or deleted in the note are added, changed or deleted in the database, also after you
     chose another embedding model or deleted the database. Next: memoriter ltm stats.
     """
-    from memoriter.extensions.longterm.api import rebuild
+    from memoriter.extensions.longterm.api import rebuild, rebuilt_json
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -385,7 +380,7 @@ def accept(ids: tuple[str, ...], *, everything: bool) -> None:
     The beginning of an id is enough. If a statement replaces an older memory, that one is kept and marked.
     Next: memoriter ltm list.
     """
-    from memoriter.extensions.longterm.api import inbox_of
+    from memoriter.extensions.longterm.api import candidate_json, inbox_of, stored_json
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -443,7 +438,7 @@ def edit(identifier: str, text: tuple[str, ...], *, category: Category | None) -
 
     Next: memoriter ltm accept.
     """
-    from memoriter.extensions.longterm.api import inbox_of
+    from memoriter.extensions.longterm.api import candidate_json, inbox_of
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -469,6 +464,8 @@ def _wanted(ids: Sequence[str], *, everything: bool) -> Sequence[str]:
 
 def _show(candidates: Sequence[Candidate], days: float, screen: Screen, *, before: str = "") -> None:
     """Print candidates that are dropped after so many days, each with a word before it."""
+    from memoriter.extensions.longterm.api import candidate_json
+
     if screen.as_json:
         screen.json([candidate_json(each, days) for each in candidates])
         return
@@ -507,7 +504,7 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
     what your agents wrote. Agents find all of them when they search. An approval holds for the words of a memory on
     this machine. Rejected memories are deleted for good, as with memoriter ltm forget. Next: memoriter ltm list.
     """
-    from memoriter.extensions.longterm.api import inbox_of, withheld_memories
+    from memoriter.extensions.longterm.api import inbox_of, memory_json, withheld_memories
 
     options = GlobalOptions.current()
     screen = options.screen
@@ -535,6 +532,8 @@ def trust(action: Literal["review", "approve", "reject"], ids: tuple[str, ...], 
 
 
 def _approve(approved: Sequence[LongTermMemory], screen: Screen) -> None:
+    from memoriter.extensions.longterm.api import memory_json
+
     if screen.as_json:
         screen.json([memory_json(each) for each in approved])
         return
@@ -544,6 +543,8 @@ def _approve(approved: Sequence[LongTermMemory], screen: Screen) -> None:
 
 def _reject(memories: LongTermMemories, ids: Sequence[str], screen: Screen, *, yes: bool) -> None:
     """Delete memories after a confirmation. Raises UsageError if an id is unknown; then nothing is deleted."""
+    from memoriter.extensions.longterm.api import forgotten_memories_json
+
     chosen = [memories.named(each) for each in ids]
     if not yes:
         if not is_interactive(screen):
