@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoriter.agent.capture._capture import Prompt
 from memoriter.agent.capture._condense import MOST_SUMMARY, Known, condense_prompts, condense_summary
 from memoriter.workspace import foreign_lines, marked_entries, scan_blocks
 from memoriter.workspace.writing import Entry
@@ -83,7 +82,7 @@ def test_what_the_notes_have_is_not_recorded(summary: str) -> None:
 
 @given(st.lists(st.text(max_size=300), max_size=12))
 def test_a_record_of_messages_has_few_lines_that_are_short(texts: list[str]) -> None:
-    lines = condense_prompts([Prompt(" ".join(text.split()), 1.0) for text in texts], NOTHING)
+    lines = condense_prompts([" ".join(text.split()) for text in texts], NOTHING)
     assert len(lines) != 1
     assert len(lines) <= 5
     assert all(len(line) <= 260 and "\n" not in line for line in lines)

@@ -14,7 +14,7 @@ from memoriter.agent import RecallPassage, escape_for_prompt, looks_like_injecti
 from memoriter.agent._coding import read_hook
 from memoriter.agent._guard import attributed
 from memoriter.agent.capture import captures_in
-from memoriter.agent.capture._capture import Prompt, _texts_from_memory
+from memoriter.agent.capture._capture import _texts_from_memory
 from memoriter.agent.capture._condense import Known, condense_prompts, condense_summary
 from memoriter.agent.flush._flush import log_entries
 from memoriter.backends._forget import CopyQuery, copy_query
@@ -277,7 +277,7 @@ CAPTURE: dict[str, Callable[[str], object]] = {
     "same_words": lambda text: same_words(text, f"{text}a"),
     "coverage": lambda text: coverage(text, text),
     "condense_summary": lambda text: condense_summary(text, Known.of([text[:100]])),
-    "condense_prompts": lambda text: condense_prompts([Prompt(text, 0.0), Prompt(f"{text}a", 0.0)], Known.of([])),
+    "condense_prompts": lambda text: condense_prompts([text, f"{text}a"], Known.of([])),
     "captures_in": lambda text: list(captures_in("a.md", f"<!-- from: capture {text}".split("\n"))),
     "texts_from_memory": lambda text: list(_texts_from_memory({"a": text}, b"<memoriter-recall memory_", set())),
     "read_hook": lambda text: read_hook(

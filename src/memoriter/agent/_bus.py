@@ -17,12 +17,19 @@ from memoriter.values import dataclass, field
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from memoriter.agent._recall import RecallOutcome
     from memoriter.types import Health
 
 Audience = Literal["private", "shared"]
 """Readers of the conversation: only the owner, or others too. Treat an unknown audience as shared."""
 Role = Literal["user", "assistant"]
+RecallOutcome = Literal["match", "weak", "none", "skipped", "unavailable", "disabled"]
+"""What a recall found.
+
+`match`: passages that bear on the message; they are in the text, unless the conversation already has them or they were
+withheld. `weak`: only passages that may not answer; none is in the text. `none`: nothing. `skipped`: nothing was
+searched, as for a message of a few characters. `unavailable`: nothing was found, and a source failed. `disabled`: the
+memory is turned off.
+"""
 EventName = Literal["session_start", "before_agent_start", "agent_end", "before_compaction", "session_end"]
 
 

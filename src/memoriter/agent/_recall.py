@@ -18,7 +18,7 @@ from memoriter.workspace import hit_authors, injected, is_client_memory, neutral
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from memoriter.agent._bus import Audience
+    from memoriter.agent._bus import Audience, RecallOutcome
     from memoriter.memory_like import MemoryLike
     from memoriter.types import Health, Hit, Outcome, SearchResult
     from memoriter.workspace import Standing
@@ -33,14 +33,6 @@ MEMORIES_OPENING = (
 )
 _HEAD = re.compile(r"(?m)^[ \t]*\[([^\]\n]+#L\d+(?:-L?\d+)?)\][ \t]*$")
 """A line that would pass for the beginning of another passage."""
-RecallOutcome = Literal["match", "weak", "none", "skipped", "unavailable", "disabled"]
-"""What a recall found.
-
-`match`: passages that bear on the message; they are in the text, unless the conversation already has them or they were
-withheld. `weak`: only passages that may not answer; none is in the text. `none`: nothing. `skipped`: nothing was
-searched, as for a message of a few characters. `unavailable`: nothing was found, and a source failed. `disabled`: the
-memory is turned off.
-"""
 SHORTEST_EXCERPT = 200
 """Characters; a shorter excerpt of a passage is not useful."""
 

@@ -398,9 +398,9 @@ def _renamed_after(identifier: str, changes: Sequence[Change], but: Collection[s
         but: renamings that do not count, by their ids, besides those that were taken back.
     """
     ids = [change.id for change in changes]
-    later = changes[ids.index(identifier) :] if identifier in ids else []
+    later = changes[ids.index(identifier) + 1 :] if identifier in ids else ()
     undone = taken_back(changes) | set(but)
-    left = [each for each in later[1:] if each.after is None and each.state == "done" and each.id not in undone]
+    left = [each for each in later if each.after is None and each.state == "done" and each.id not in undone]
     return next((each.moved for each in left if each.moved), ())
 
 

@@ -379,7 +379,7 @@ class Capturing:
         if kind == "summary":
             lines = condense_summary(raw, known)
         else:
-            lines = condense_prompts([each for each in conversation.prompts if each.at > since], known)
+            lines = condense_prompts([each.text for each in conversation.prompts if each.at > since], known)
         reasons = self._write(kind, identifier, conversation, lines) if lines else ()
         self.store.change(self.key, lambda entry: self._recorded(entry, identifier, until))
         return reasons

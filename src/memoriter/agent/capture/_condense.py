@@ -16,8 +16,6 @@ from memoriter.workspace import visible, without_injected
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from memoriter.agent.capture._capture import Prompt
-
 MOST_SUMMARY = 4_000
 """Characters of a captured summary."""
 SCANNED_SUMMARY = 3 * MOST_SUMMARY
@@ -156,17 +154,13 @@ def _first_lines(lines: Sequence[str], room: int) -> list[str]:
     return kept if len(kept) == len(lines) or len(kept) > 1 else []
 
 
-def condense_prompts(prompts: Sequence[Prompt], known: Known) -> list[str]:
+def condense_prompts(messages: Sequence[str], known: Known) -> list[str]:
     """Return the messages that show what a conversation was about, in their order; none if they show too little.
 
     The first message and the longest of the others count. Messages without content ("go on"), and those that only
     repeat known text, are left out.
     """
-    telling = dict.fromkeys(
-        text
-        for text in (visible(prompt.text) for prompt in prompts)
-        if _says_something(text) and not known.covers(text)
-    )
+    telling = dict.fromkeys(text for text in map(visible, messages) if _says_something(text) and not known.covers(text))
     texts = list(telling)
     if len(texts) < LEAST_PROMPTS:
         return []
