@@ -137,7 +137,7 @@ def read_verdicts(answer: str, count: int) -> list[Verdict]:
         fields: dict[str, Any] = json.loads((_OBJECT.findall(answer) or ["{}"])[-1])
     except ValueError:
         fields = {}
-    words = [fields.get(str(number)) for number in range(1, count + 1)]
+    words: list[Any] = [fields.get(str(number)) for number in range(1, count + 1)]
     known = get_args(Verdict)
     if not any(word in known for word in words):
         message = "It answered without the JSON object that it was asked for."
