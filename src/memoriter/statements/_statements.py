@@ -192,8 +192,8 @@ def _statement(text: str, run: list[_Judged]) -> Statement:
     start = run[0].sentence.start
     end = run[-1].sentence.end
     kinds = {each.category for each in run}
-    category = next(category for category, _ in _SCORES if category in kinds)
-    return Statement(text[start:end], start, end, category, max(each.score for each in run))
+    first: Category = next(category for category, _ in _SCORES if category in kinds)
+    return Statement(text[start:end], start, end, first, max(each.score for each in run))
 
 
 def _sentences(text: str) -> Iterator[_Sentence]:
