@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memoriter.api_json import iso_time, json_of
-from memoriter.extensions.longterm._records import EXPIRY_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,7 +163,7 @@ def stats_json(stats: LongTermStats) -> dict[str, Any]:
     return {**answer, **of_state, "bytes": state.bytes, "usesIndex": stats.uses_index}
 
 
-def candidate_json(candidate: Candidate, days: float = EXPIRY_DAYS) -> dict[str, Any]:
+def candidate_json(candidate: Candidate, days: float) -> dict[str, Any]:
     """Return a candidate that is dropped after so many days."""
     answer = _json_of("Candidate", candidate, without={"expiresAt"})
     return {**answer, "expiresAt": iso_time(candidate.expires_at(days))}

@@ -149,8 +149,8 @@ class Candidate:
     principal: str = ""
     """The configured principal whose memory it would be; empty: that of the folder."""
 
-    def expires_at(self, days: float = EXPIRY_DAYS) -> float:
-        """Return the time at which it is dropped, in seconds since 1970."""
+    def expires_at(self, days: float) -> float:
+        """Return the time at which it is dropped after so many days, in seconds since 1970."""
         return self.created_at + days * 86_400
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> MemoryEnv:
-    return long_term_env(tmp_path_factory.mktemp("inbox"))
+    return long_term_env(tmp_path_factory.mktemp("inbox"), inboxDays=7)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,17 @@ def test_a_rejected_or_edited_candidate_is_put_back_as_it_was(env: MemoryEnv, ow
     ]
     expired = owner.post("/ltm/restore", **{**second, "createdAt": "2020-01-01T00:00:00Z"})
     assert (expired.status_code, "expired" in expired.json()["detail"]) == (400, True)
+
+
+def test_each_answer_says_when_a_candidate_is_dropped_as_the_inbox_does(env: MemoryEnv, owner: ApiClient) -> None:
+    env.write("memory/inbox.md", "# Inbox\n\n- [fact] I live in Bergen.\n- [preference] I like rain.\n")
+    first, second = waiting(owner)
+    edited = owner.post("/ltm/edit", id=first["id"], text="I live in Oslo.").json()
+    (accepted,) = owner.post("/ltm/accept", ids=[edited["id"]]).json()
+    (rejected,) = owner.post("/ltm/reject", ids=[second["id"]]).json()
+    for each in (first, edited, accepted["candidate"], rejected):
+        created, dropped = (datetime.fromisoformat(str(each[name])) for name in ("createdAt", "expiresAt"))
+        assert dropped - created == timedelta(days=7)
 
 
 def test_an_approval_is_withdrawn(env: MemoryEnv, served: tuple[Serving, ApiClient], owner: ApiClient) -> None:

@@ -276,14 +276,18 @@ def inbox(work: Work[Request]) -> list[dict[str, Any]]:
 @_operation("POST", "/ltm/accept", "list of Accepted", CandidatesRequest, scope="admin")
 def accept_candidates(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
     """Store statements of the inbox. Raises UsageError and WriteError."""
-    done = _inbox(work.memory).accept(work.request.ids, _memories(work.memory))
-    return [{"candidate": candidate_json(each.candidate), **stored_json(each.stored)} for each in done.accepted]
+    inbox = _inbox(work.memory)
+    done = inbox.accept(work.request.ids, _memories(work.memory))
+    return [
+        {"candidate": candidate_json(each.candidate, inbox.days), **stored_json(each.stored)} for each in done.accepted
+    ]
 
 
 @_operation("POST", "/ltm/reject", "list of Candidate", CandidatesRequest, scope="admin")
 def reject_candidates(work: Work[CandidatesRequest]) -> list[dict[str, Any]]:
     """Drop statements of the inbox for good. Raises UsageError and WriteError."""
-    return [candidate_json(each) for each in _inbox(work.memory).reject(work.request.ids)]
+    inbox = _inbox(work.memory)
+    return [candidate_json(each, inbox.days) for each in inbox.reject(work.request.ids)]
 
 
 @_operation("POST", "/ltm/edit", "Candidate", EditCandidateRequest, scope="admin")
@@ -292,7 +296,8 @@ def edit_candidate(work: Work[EditCandidateRequest]) -> dict[str, Any]:
     request = work.request
     if request.text is None and request.category is None:
         raise UsageError("There is nothing to change.", remedy="Send `text` or `category`.")
-    return candidate_json(_inbox(work.memory).edit(request.id, text=request.text, category=request.category))
+    inbox = _inbox(work.memory)
+    return candidate_json(inbox.edit(request.id, text=request.text, category=request.category), inbox.days)
 
 
 SCHEMAS = schemas_of(objects_of(TABLES))
