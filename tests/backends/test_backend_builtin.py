@@ -722,10 +722,10 @@ def slow_reading(monkeypatch: pytest.MonkeyPatch, env: BackendEnv, seconds: floa
     read: list[str] = []
     load = Workspace.load
 
-    def slow(self: Workspace, source: Any) -> Any:
+    def slow(self: Workspace, source: Any, *gone: Any) -> Any:
         env.wait(seconds)
         read.append(source.path)
-        return load(self, source)
+        return load(self, source, *gone)
 
     monkeypatch.setattr(Workspace, "load", slow)
     return read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -162,13 +162,13 @@ def test_a_note_that_changes_between_the_scan_and_the_read_stops_nothing(
     load = Workspace.load
     file = env.notes / "memory/2026-02-10.md"
 
-    def late(self: Workspace, source: Source) -> Loaded:
+    def late(self: Workspace, source: Source, *gone: Any) -> Loaded:
         if source.path == "memory/2026-02-10.md" and file.is_file() and not file.is_symlink():
             file.unlink()
             {"gone": lambda: None, "folder": file.mkdir, "pipe": lambda: os.mkfifo(file)}.get(
                 then, lambda: file.symlink_to(env.notes / "MEMORY.md")
             )()
-        return load(self, source)
+        return load(self, source, *gone)
 
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "load", late)

@@ -26,7 +26,7 @@ from memoriter.types import Source
 from memoriter.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memoriter.types import Role, SyncReport
     from memoriter.workspace import Loaded
@@ -90,11 +90,11 @@ class Watched(Workspace):
     read_paths: list[str]
     refused: str | None = None
 
-    def load(self, source: Source) -> Loaded:
+    def load(self, source: Source, gone: Mapping[str, str] | None = None) -> Loaded:
         self.read_paths.append(source.path)
         if source.path == self.refused:
             raise PathRefused(f"{source.path!r} cannot be read", remedy="Look at its permissions.")
-        return super().load(source)
+        return super().load(source, gone)
 
 
 class Counted(FakeProvider):
