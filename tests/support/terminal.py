@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import select
+import signal
 import struct
 import subprocess
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class Terminal:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        with suppress(ProcessLookupError):  # what the program has started, and left
+            os.killpg(self._process.pid, signal.SIGKILL)
         os.close(self._keyboard)
 
     def wait(self, words: str) -> None:
