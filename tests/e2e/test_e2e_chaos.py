@@ -12,6 +12,7 @@ import shutil
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -122,6 +123,7 @@ def bad_key(scene: Scene) -> None:
 
 
 def provider_down(scene: Scene) -> None:
+    scene.patch.setattr("memoriter.backends._endpoint.SLOW_SECONDS", inf)  # slow or not, it is not paused
     scene.env.configure(**compatible(scene.server))
     scene.make()
     scene.server.down = Answer(503, {"error": {"message": "overloaded"}})

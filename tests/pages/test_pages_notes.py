@@ -402,8 +402,9 @@ def test_a_note_that_is_not_utf_8_says_why_it_cannot_be_edited(open_tab: Callabl
     assert tab.page.get_by_role("link", name="Edit", exact=True).count() == 0
 
 
-def test_remedies_on_pages_have_the_words_of_the_page(open_tab: Callable[..., Tab]) -> None:
-    tab = open_tab("/notes?path=MEMORY.md&from=900")
+def test_remedies_on_pages_have_the_words_of_the_page(open_tab: Callable[..., Tab], env: MemoryEnv) -> None:
+    env.write("memory/short.md", "One.\n\nThree.\n")
+    tab = open_tab("/notes?path=memory/short.md&from=900")
     tab.expect_text("article .notice", "Ask for line 3 or an earlier one.")
     tab.go("/search?q=ledger&path=memory/work")
     tab.expect_text("#results .notice", "Leave out the filter “in …”.")

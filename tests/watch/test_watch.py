@@ -269,7 +269,7 @@ def test_an_index_that_is_deleted_while_it_is_watched_is_made_again_whole(watche
 
 @pytest.mark.slow
 def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(watched, monkeypatch):
-    from memoriter.watch import _schedule
+    from memoriter.watch import _watch
 
     aged(watched.write("MEMORY.md", "The anchor is in the shed.\n"))
     began = time.monotonic()
@@ -279,7 +279,7 @@ def test_a_change_that_no_event_tells_of_is_found_by_a_look_at_everything(watche
         self._stop.wait(0.01)
         return set()
 
-    monkeypatch.setattr(_schedule.Events, "wait", deaf)
+    monkeypatch.setattr(_watch.Events, "wait", deaf)
     watched.watch(memory)
     aged(watched.write("memory/a.md", "The quokka sleeps.\n"))
     until(lambda: finds(memory, "quokka") == {"memory/a.md"})
