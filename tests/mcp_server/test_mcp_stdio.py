@@ -80,9 +80,9 @@ SLOW_DISK = """
 import time
 from memoriter.workspace import Workspace
 load = Workspace.load
-def slow(self, source):
+def slow(self, source, *gone):
     time.sleep(0.05)
-    return load(self, source)
+    return load(self, source, *gone)
 Workspace.load = slow
 """
 
