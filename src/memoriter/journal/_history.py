@@ -206,10 +206,10 @@ class History:
                     )
         return TakeBackPlan(tuple(changes), tuple(notes), tuple(conflicts), tuple(unknown))
 
-    def _by_note(self, changes: Iterable[Change]) -> dict[str, list[Change]]:
+    def _by_note(self, changes: Collection[Change]) -> dict[str, list[Change]]:
         """Return changes by the names that their notes have, where renamings count that are not among them."""
         ids = {change.id for change in changes}
-        known = dict[str, list[Change]]()
+        known = dict[str, _Departures]()
         found = dict[str, list[Change]]()
         for change in changes:
             path = change.path
@@ -217,8 +217,8 @@ class History:
             while renaming:
                 path, identifier = renaming
                 if path not in known:
-                    known[path] = self._journal.of_note(path).changes
-                renaming = _renamed_after(identifier, known[path], ids)
+                    known[path] = _Departures.of(self._journal.of_note(path).changes, but=ids)
+                renaming = known[path].after(identifier)
             found.setdefault(path, []).append(change)
         return found
 
@@ -389,19 +389,31 @@ def is_of_token(change: Change, name: str) -> bool:
     return change.who == f"{name} via HTTP" or change.who.startswith(f"{name} via HTTP (")
 
 
-def _renamed_after(identifier: str, changes: Sequence[Change], but: Collection[str]) -> tuple[str, ...]:
-    """Return the other name that a note got after a change, and its last change there; empty: it kept its name.
+@dataclass(frozen=True, slots=True)
+class _Departures:
+    """The renamings by which notes left a name, among all changes under that name."""
 
-    Args:
-        identifier: the id of the change.
-        changes: all changes under its name.
-        but: renamings that do not count, by their ids, besides those that were taken back.
-    """
-    ids = [change.id for change in changes]
-    later = changes[ids.index(identifier) + 1 :] if identifier in ids else ()
-    undone = taken_back(changes) | set(but)
-    left = [each for each in later if each.after is None and each.state == "done" and each.id not in undone]
-    return next((each.moved for each in left if each.moved), ())
+    places: dict[str, int]
+    """The place of each change, by its id."""
+    moves: tuple[tuple[int, tuple[str, ...]], ...]
+    """The place of each renaming, with the other name and the last change there."""
+
+    @classmethod
+    def of(cls, changes: Sequence[Change], *, but: Collection[str]) -> _Departures:
+        """Return those that count, without some by their ids, and without those that were taken back."""
+        undone = taken_back(changes)
+        moves = tuple(
+            (place, each.moved)
+            for place, each in enumerate(changes)
+            if each.moved and each.after is None and each.state == "done"
+            if each.id not in undone and each.id not in but
+        )
+        return cls({change.id: place for place, change in enumerate(changes)}, moves)
+
+    def after(self, identifier: str) -> tuple[str, ...]:
+        """Return the first one after a change; empty: the note kept its name."""
+        place = self.places.get(identifier, len(self.places))
+        return next((moved for at, moved in self.moves if at > place), ())
 
 
 def _texts(content: bytes | None) -> tuple[str, ...]:
