@@ -318,19 +318,25 @@ class Journal:
         return [*bases, *(change for change in part.changes if change.at > cutoff)], part.dropped + gone
 
     def _ids_of_life(self, path: str) -> set[str]:
-        """Return the ids of all changes under the name of a note, and of its own under its other names."""
+        """Return the ids of all changes under the name of a note, and of its own under its other names.
+
+        A note that had the name earlier and has another one now is not meant.
+        """
         found = set[str]()
         todo = [(path, set[str]())]
         while todo:
             name, wanted = todo.pop()
-            for life in _lives(self.of_note(name).changes):
+            lives = _lives(self.of_note(name).changes)
+            for life in lives:
                 ids = {change.id for change in life}
-                if ids <= found or (
-                    wanted and not wanted & {*ids, *(change.moved[1] for change in life if change.moved)}
-                ):
-                    continue
-                found |= ids
-                todo += [(change.moved[0], {change.id, change.moved[1]}) for change in life if change.moved]
+                moves = [change for change in life if change.moved]
+                if wanted:
+                    is_its_own = bool(wanted & {*ids, *(change.moved[1] for change in moves)})
+                else:
+                    is_its_own = life is lives[-1] or not (life[-1].moved and life[-1].after is None)
+                if is_its_own and not ids <= found:
+                    found |= ids
+                    todo += [(change.moved[0], {change.id, change.moved[1]}) for change in moves]
         return found
 
     def _begin(
