@@ -177,6 +177,17 @@ def test_another_note_with_the_old_name_keeps_a_history_of_its_own(env: MemoryEn
     assert "By the" not in journaled(env)
 
 
+def test_forgetting_another_note_with_the_old_name_leaves_the_history_of_the_renamed_one(
+    env: MemoryEnv, memory: Memory
+) -> None:
+    move(memory, OLD, NEW)
+    memory.replace(OLD, "# Another plan\n", expected=None)
+    memory.forget(memory.plan_forget(OLD))
+    assert "Another plan" not in journaled(env)
+    assert "By the agent." in journaled(env)
+    assert writers(memory, NEW)[3] == ("agent", "replace", OLD)
+
+
 def test_a_change_of_a_renamed_note_that_is_deleted_is_not_undone(env: MemoryEnv, memory: Memory) -> None:
     agents = memory.history(OLD).changes[1]
     move(memory, OLD, NEW)
@@ -283,6 +294,14 @@ def test_of_two_notes_that_were_the_same_and_are_gone_none_is_followed(env: Memo
     memory.replace("memory/twin.md", memory.read(OLD).text, expected=None)
     memory.sync()
     (env.notes / "memory" / "twin.md").unlink()
+    (env.notes / OLD).rename(env.notes / "memory" / "goal.md")
+    memory.sync()
+    assert {change.path for change in memory.history("memory/goal.md").changes} == {"memory/goal.md"}
+
+
+def test_an_empty_note_is_not_followed(env: MemoryEnv, memory: Memory) -> None:
+    env.write(OLD, "")
+    memory.sync()
     (env.notes / OLD).rename(env.notes / "memory" / "goal.md")
     memory.sync()
     assert {change.path for change in memory.history("memory/goal.md").changes} == {"memory/goal.md"}

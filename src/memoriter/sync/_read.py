@@ -155,8 +155,8 @@ def read(
 
 
 def _by_content(removed: Iterable[str], indexed: Mapping[str, IndexedFile]) -> dict[str, str]:
-    """Return the notes that are gone by their hashes, without those that had the same content as another one."""
-    counts = Counter(indexed[path].hash for path in removed)
+    """Return the notes that are gone by their hashes, without empty ones and those that were the same as another."""
+    counts = Counter(indexed[path].hash for path in removed if indexed[path].size)
     return {indexed[path].hash: path for path in removed if counts[indexed[path].hash] == 1}
 
 
