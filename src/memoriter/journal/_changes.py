@@ -189,7 +189,7 @@ def hunks_of_write(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...
 
 def encode(change: Change) -> bytes:
     """Return a change as a line of the journal."""
-    # Field by field, because each append pays for it, and `json.dumps` of them all takes twice as long.
+    # Field by field, because each append pays for it, and `json.dumps` of them all takes longer.
     dumps = json.dumps
     line = (
         f'{{"note": {dumps(change.path)}, "id": "{change.id}", "time": {change.at:.3f}, "who": {dumps(change.who)}, '

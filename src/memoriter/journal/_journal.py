@@ -63,7 +63,7 @@ _CHECKED = 1 << 18
 """Bytes after which the size and the age of the journal are looked at again."""
 _ENTRY = b'{"note": '
 _STATE = re.compile(rb'\{"(done|failed)": "(\w+)"\}')
-"""The line that tells what became of a change. There is one for each, and JSON would take ten times as long."""
+"""The line that tells what became of a change. There is one for each, so it is not read as JSON, which takes longer."""
 _TIME = re.compile(rb'\{"note": "[^\n]*?", "id": "\w+", "time": (\d+(?:\.\d+)?), "who": "[^\n]*?", "act": "(\w*)"')
 
 
