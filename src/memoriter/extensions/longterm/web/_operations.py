@@ -239,17 +239,17 @@ def approve_memory(work: Work[ApproveRequest]) -> dict[str, Any]:
 @_operation("POST", "/ltm/withdraw", "Memory", ApproveRequest, scope="admin")
 def withdraw_approval(work: Work[ApproveRequest]) -> dict[str, Any]:
     """Withhold a memory of somebody else again. Raises UsageError and WriteError."""
-    from memoriter.extensions.longterm.api import withdraw_approval
+    from memoriter.extensions.longterm import api
 
-    return memory_json(withdraw_approval(_memories(work.memory), work.request.id))
+    return memory_json(api.withdraw_approval(_memories(work.memory), work.request.id))
 
 
 @_operation("GET", "/ltm/withheld", "list of Memory")
 def withheld_memories(work: Work[Request]) -> list[dict[str, Any]]:
     """List the memories that are not put before a turn, because of who wrote them."""
-    from memoriter.extensions.longterm.api import withheld_memories
+    from memoriter.extensions.longterm import api
 
-    return [memory_json(each) for each in withheld_memories(_memories(work.memory))]
+    return [memory_json(each) for each in api.withheld_memories(_memories(work.memory))]
 
 
 @_operation("POST", "/ltm/restore", "RestoredCandidate", RestoreCandidateRequest, scope="admin")
