@@ -1,4 +1,4 @@
-"""What a journal of 100,000 changes costs: adding an entry with it and without, and finding who wrote a line."""
+"""What a journal of 100,000 changes costs: adding an entry with it and without, who wrote a line, and a rollback."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ APPEND_RATIO = 1.05
 """Reached where a sync takes a millisecond or more. The journal adds about 0.07 ms, so that the ratio is 1.07 to 1.14
 within one process on a disk that syncs in 0.1 ms."""
 BLAME_MS = 50.0
+PLAN_SECONDS = 60.0
 LARGEST = 10_000
 """Chunks. The figures do not depend on the notes that are indexed."""
 
@@ -52,10 +53,12 @@ def journal(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
                 times[memory is recorded].append(timed(lambda memory=memory, text=text: memory.remember(text)))
         paths = [f"memory/{number:04}.md" for number in range(50)]
         blames = [timed(lambda path=path: recorded.line_origin(path, 5)) for path in paths]
+        planned = timed(lambda: recorded.plan_rollback(since="2000-01-01"))
     ratio = median(times[True]) / median(times[False])
     title = f"remember with a journal of {CHANGES:,} changes / without"
     yield Row("journal.append", title, 0, ratio, "x", budget=APPEND_RATIO, ratio=True)
     yield Row("journal.blame", "- who wrote a line", 0, median(blames) * 1000, "ms", budget=BLAME_MS)
+    yield Row("journal.rollback", "- the plan of taking all of them back", 0, planned, "s", budget=PLAN_SECONDS)
 
 
 def _open(folder: Path, *, enabled: bool) -> Memory:

@@ -88,7 +88,7 @@ BY_SIZE = {
     "memory": ["memory.search"],
     "size": ["size.index", "size.ratio"],
     "sync": ["sync.full", "sync.words", "sync.idle", "sync.ratio", "sync.change", "sync.known"],
-    "journal": ["journal.append", "journal.blame"],
+    "journal": ["journal.append", "journal.blame", "journal.rollback"],
     "churn": ["churn.kept", "churn.ratio", "churn.compact"],
     "verify": ["verify.search", "verify.plain", "verify.ratio", "verify.pages", "verify.read"],
 }
