@@ -50,7 +50,7 @@ def collect(cache: Path, out: Path, paths: list[Path]) -> None:
             open_memory, _ = stack.enter_context(notes_workspace(notes, cache, "bundled", env))
             memory = stack.enter_context(open_memory())
             memory.sync()
-            backend = memory._assembly.trusted.backend  # noqa: SLF001 (measured inside the product)
+            backend = memory._assembly.builtin  # noqa: SLF001 (measured inside the product)
             found: list[Any] = []
             backend.search(
                 Query("start"), observe=lambda index, _, ranking, found=found: found.append((index, ranking))

@@ -19,7 +19,6 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoriter.app import read_environment
-from memoriter.backends._builtin import BuiltinBackend
 from memoriter.extensions.evals._question_report import QuestionResult, QuestionsReport, shares_of
 from memoriter.extensions.evals._run import question_key
 from memoriter.extensions.evals.api import VectorStore, load_sets, notes_workspace
@@ -64,8 +63,7 @@ def open_sets(stack: ExitStack, cache: Path, paths: list[Path]) -> Iterable[Aske
         open_memory, _ = stack.enter_context(notes_workspace(notes, cache, "bundled", env))
         memory = stack.enter_context(open_memory())
         memory.sync()
-        backend = memory._assembly.trusted.backend  # noqa: SLF001 (measured inside the product)
-        assert isinstance(backend, BuiltinBackend)
+        backend = memory._assembly.builtin  # noqa: SLF001 (measured inside the product)
         found: list[Any] = []
         backend.search(Query("start"), observe=lambda index, _, ranking, found=found: found.append((index, ranking)))
         index, ranking = found[-1]
