@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ import exports
 from killed_writes import SAME_SIZE, THEIRS, Foreign, in_child
 from memoriter import Memory
 from memoriter.cli import main as program
+from memoriter.config._check import parse_settings
 from memoriter.errors import WriteConflict
 from memoriter.workspace.writing import _exchange
 
@@ -118,6 +120,19 @@ OPERATIONS: dict[str, Callable[[Place], None]] = {
 }
 
 
+def modules_of(act: Callable[[], object]) -> list[str]:
+    """Do it in another process, and return the modules that are imported there afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "names.json"
+
+        def act_and_tell() -> None:
+            act()
+            names.write_text(json.dumps([*sys.modules]), encoding="utf-8")
+
+        in_child(NEVER, act_and_tell)
+        return json.loads(names.read_text(encoding="utf-8"))
+
+
 def one_kill(place: Place, operation: str, writer: str, step: int) -> tuple[bool, str]:
     """Return whether the operation was killed, and what is wrong after it was repeated."""
     note = place.note_of(operation)
@@ -162,7 +177,12 @@ def main(operation: str, writer: str, first: str, every: str) -> None:
         place = Place(Path(folder) / "place")
         template = Path(folder) / "template"
         in_child(NEVER, lambda: place.make(operation))
-        place.folder.rename(template)
+        shutil.copytree(place.folder, template, symlinks=True)
+        for module in modules_of(lambda: OPERATIONS[operation](place)):  # so that not each process imports them
+            with contextlib.suppress(ImportError):
+                import_module(module)
+        parse_settings({})  # which builds the schema of the settings
+        shutil.rmtree(place.folder)
         while killed:
             shutil.copytree(template, place.folder, symlinks=True)  # the index belongs to the path of the notes
             killed, fault = one_kill(place, operation, writer, step)
