@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from ssl import SSLContext
 
 # No test leaves a process behind unless it means to, and a hook may take its time on a busy core.
 os.environ["MEMORITER_BACKGROUND"] = "off"
@@ -37,6 +38,31 @@ def models_stay_loaded() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memoriter.embed._rerank._ENGINES", {})
         patch.setattr("memoriter.embed.bundled._bundled._ENGINES", {})
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_stay_loaded() -> Generator[None]:
+    """Read the certificates of the system once for all clients of a process, and others where a variable names them.
+
+    Each memory with a service and each client of a server makes a client of its own, and would read them again.
+    """
+    try:
+        import httpcore2
+    except ImportError:  # where the adapters of frameworks are tested
+        yield
+        return
+    read = httpcore2.default_ssl_context
+    known: dict[tuple[object, ...], SSLContext] = {}
+
+    def read_once(**options: Any) -> SSLContext:
+        key = (*sorted(options.items()), os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        if key not in known:
+            known[key] = read(**options)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", read_once)
         yield
 
 
