@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from indexed_examples import indexed_examples
 from memoriter import Memory
-from memoriter.embed import open_provider
-from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from memoriter.types import SearchResult
 
     Row = dict[str, Any]
@@ -41,41 +38,31 @@ TIE = 0.005
 scores that differ by up to 0.004 between the two engines of the model, and from one processor to another."""
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Memory]]:
-    """The examples, copied so that nothing is written beside them, under a provider."""
-    workspace = tmp_path_factory.mktemp("examples") / "workspace"
-    shutil.copytree(EXAMPLES, workspace)
-    memories: list[Memory] = []
+def opened(provider: str, workspace: Path, home: Path) -> Memory:
+    config = home / "config.json5"
+    config.write_text(f'{{agents: {{defaults: {{memorySearch: {{provider: "{provider}"}}}}}}}}', encoding="utf-8")
+    return Memory.open(workspace, config=config, home=home)
 
-    def open_with(provider: str) -> Memory:
-        home = tmp_path_factory.mktemp(provider)
-        config = home / "config.json5"
-        config.write_text(f'{{agents: {{defaults: {{memorySearch: {{provider: "{provider}"}}}}}}}}', encoding="utf-8")
-        memories.append(Memory.open(workspace, config=config, home=home))
-        return memories[-1]
 
-    yield open_with
-    for memory in memories:
-        memory.close()
+def answers_of(memory: Memory) -> Answers:
+    return {row["id"]: memory.search(row["question"]) for row in EVERY}
 
 
 @pytest.fixture(scope="module")
-def by_meaning(opened: Callable[[str], Memory], tmp_path_factory: pytest.TempPathFactory) -> Answers:
+def by_meaning(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """Every question's answer with the bundled model and no other setting."""
-    try:
-        open_provider("bundled", cache_dir=tmp_path_factory.mktemp("models")).close()
-    except ProviderUnavailable as error:
-        pytest.skip(f"the bundled model cannot run here: {error.message}")
-    memory = opened("auto")
-    memory.sync()
-    return {row["id"]: memory.search(row["question"]) for row in EVERY}
+    examples = indexed_examples(tmp_path_factory)
+    home = examples.home(tmp_path_factory.mktemp("auto") / "home")
+    with opened("auto", examples.workspace, home) as memory:
+        memory.sync()
+        return answers_of(memory)
 
 
 @pytest.fixture(scope="module")
-def by_words(opened: Callable[[str], Memory]) -> Answers:
-    memory = opened("none")
-    return {row["id"]: memory.search(row["question"]) for row in EVERY}
+def by_words(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    workspace = Path(shutil.copytree(EXAMPLES, tmp_path_factory.mktemp("examples") / "workspace"))
+    with opened("none", workspace, tmp_path_factory.mktemp("none")) as memory:
+        return answers_of(memory)
 
 
 def right_notes(row: Row) -> set[str]:

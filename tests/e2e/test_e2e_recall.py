@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from indexed_examples import indexed_examples
 from memoriter import Memory
-from memoriter.embed import open_provider
-from memoriter.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,13 +27,12 @@ SMALL_TALK = json.loads((HERE / "small_talk.json").read_text(encoding="utf-8"))
 @pytest.fixture(scope="module", params=["bundled", "none"])
 def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     if request.param == "bundled":
-        try:
-            open_provider("bundled", cache_dir=tmp_path_factory.mktemp("cache"))
-        except ProviderUnavailable as error:
-            pytest.skip(str(error))
-    workspace = tmp_path_factory.mktemp("examples") / "workspace"
-    home = tmp_path_factory.mktemp("home")
-    shutil.copytree(EXAMPLES, workspace)
+        examples = indexed_examples(tmp_path_factory)
+        workspace = examples.workspace
+        home = examples.home(tmp_path_factory.mktemp("bundled") / "home")
+    else:
+        workspace = Path(shutil.copytree(EXAMPLES, tmp_path_factory.mktemp("examples") / "workspace"))
+        home = tmp_path_factory.mktemp("home")
     settings = f'{{agents: {{defaults: {{memorySearch: {{provider: "{request.param}"}}}}}}}}'
     (home / "memoriter.json5").write_text(settings, encoding="utf-8")
     with Memory.open(workspace, home=home) as opened:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from indexed_examples import indexed_examples
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -25,10 +27,10 @@ FIRST_SEARCH = shlex.split(INSTALL.rpartition("&&")[2])
 BUSY_LOOPS = 3
 
 
-def memoriter(home, *words, prefix=()):
+def memoriter(home, *words, prefix=(), folder=ROOT):
     return subprocess.run(
         [*prefix, sys.executable, "-m", "memoriter", *words],
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, "MEMORITER_HOME": str(home), "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         encoding="utf-8",
@@ -37,20 +39,25 @@ def memoriter(home, *words, prefix=()):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A home with a whole index of the examples: on a slow machine a first search may answer before it has one."""
-    home = tmp_path_factory.mktemp("home")
+def place(tmp_path_factory):
+    """A folder with the examples, and a home with a whole index of them.
+
+    On a slow machine a first search may answer before it has one.
+    """
+    examples = indexed_examples(tmp_path_factory)
+    home = examples.home(tmp_path_factory.mktemp("readme") / "home")
     for workspace in {shlex.split(step.partition("\n")[0])[2] for step in STEPS}:
-        memoriter(home, "-w", workspace, "index")
-    return home
+        memoriter(home, "-w", workspace, "index", folder=examples.folder)
+    return examples.folder, home
 
 
 @pytest.mark.parametrize("step", STEPS, ids=[step.splitlines()[0][-50:] for step in STEPS])
-def test_a_session_of_the_readme_cites_the_same_lines(step, home):
+def test_a_session_of_the_readme_cites_the_same_lines(step, place):
     command, _, shown = step.partition("\n")
     words = shlex.split(command)
     assert words[:2] == ["memoriter", "-w"]
-    done = memoriter(home, *words[1:])
+    folder, home = place
+    done = memoriter(home, *words[1:], folder=folder)
     assert HIT.findall(done.stdout) == HIT.findall(shown) != []
     assert shown.strip().splitlines()[-1] in done.stdout
 

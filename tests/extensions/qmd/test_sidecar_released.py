@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from indexed_examples import indexed_examples
 from memory_env import MemoryEnv, codes, paths
 from qmd_backend import configure, engine_of, qmd_env
 from qmd_programs import released_qmd
@@ -39,13 +40,14 @@ def database(env: MemoryEnv) -> Path:
     return env.home / "agents" / "main" / "qmd" / "xdg-cache" / "qmd" / "index.sqlite"
 
 
-def test_both_engines_find_the_note_of_each_identifier_among_the_first_three(tmp_path: Path, program: Path) -> None:
+def test_both_engines_find_the_note_of_each_identifier_among_the_first_three(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, program: Path
+) -> None:
     qmd = qmd_env(tmp_path / "qmd", program, {}, **PATIENT)
-    builtin = MemoryEnv.at(tmp_path / "builtin", {})
-    memories = []
-    for env in (qmd, builtin):
-        shutil.copytree(ROOT / "examples" / "workspace", env.notes, dirs_exist_ok=True)
-        memories.append(env.open())
+    shutil.copytree(ROOT / "examples" / "workspace", qmd.notes, dirs_exist_ok=True)
+    examples = indexed_examples(tmp_path_factory)
+    builtin = MemoryEnv(examples.workspace, examples.home(tmp_path / "home"))
+    memories = [qmd.open(), builtin.open()]
     missed = []
     for question in IDENTIFIERS:
         results = [memory.search(question["question"], max_results=3) for memory in memories]
