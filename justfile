@@ -28,7 +28,12 @@ setup:
     {{ python }} -m pip install --no-deps --editable .
 
 # all that must hold before a change is done; CI runs the same
-check: format lint types imports deps test
+check: format lint imports deps types-and-tests
+
+# The check of the types uses only one core, so the tests run beside it.
+[parallel]
+[private]
+types-and-tests: types test
 
 # run the tests; arguments go to pytest: just test tests/search -k decay. CI also runs those marked slow
 test *ARGS:
