@@ -42,6 +42,26 @@ def models_stay_loaded() -> Generator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def weights_are_hashed_once() -> Generator[None]:
+    """Keep the hash of the released weights until the file changes: otherwise each new home computes it again."""
+    from memoriter.embed.bundled import _native
+
+    read = _native.sha256_of
+    known: dict[tuple[int, ...], str] = {}
+
+    def read_once(file: Path) -> str:
+        state = file.stat()
+        key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+        if key not in known:
+            known[key] = read(file)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_native, "sha256_of", read_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def certificates_stay_loaded() -> Generator[None]:
     """Read the certificates of the system once for all clients of a process, and others where a variable names them.
 
