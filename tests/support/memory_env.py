@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -42,7 +43,7 @@ class Outcome:
 
     @property
     def json(self) -> Any:
-        return json5.loads(self.out)
+        return json.loads(self.out)
 
 
 @dataclass
