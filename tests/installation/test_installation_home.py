@@ -80,6 +80,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
     person.env.close()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("client", HOOKS)
 def test_hooks_open_the_home_of_the_installation_without_the_variable(person: Person, client: str) -> None:
     own = person.env.home / "workspace"
@@ -125,6 +126,7 @@ def test_variables_of_openclaw_are_in_the_hooks_too(person: Person, tmp_path: Pa
     assert "MEMORITER_HOME" not in planned
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("client", ENTRIES)
 @pytest.mark.parametrize("named", [False, True])
 def test_the_usual_home_is_not_in_the_entry(person: Person, client: str, *, named: bool) -> None:
@@ -135,6 +137,7 @@ def test_the_usual_home_is_not_in_the_entry(person: Person, client: str, *, name
     assert not [text for text in texts if "MEMORITER_HOME" in text]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("client", ENTRIES)
 def test_the_home_of_an_earlier_entry_is_replaced_and_variables_of_the_owner_stay(person: Person, client: str) -> None:
     name, _, key = ENTRIES[client]
@@ -157,6 +160,7 @@ def test_the_home_of_an_earlier_entry_is_replaced_and_variables_of_the_owner_sta
     assert not person.entry(client).get(key)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "opencode", "cursor"])
 def test_files_of_a_project_do_not_name_the_home_and_the_person_is_told_so(person: Person, client: str) -> None:
     before = {file for file in person.env.notes.rglob("*") if file.is_file()}
@@ -177,6 +181,7 @@ def test_codex_passes_on_the_variables_that_select_a_memory_in_a_project(person:
     assert "env" not in entry
 
 
+@pytest.mark.slow
 def test_a_project_s_workspace_is_that_of_the_variable_if_the_client_has_it(person: Person, tmp_path: Path) -> None:
     """The command says what the server that a client starts in the folder of the project does."""
     other = tmp_path / "other notes"
