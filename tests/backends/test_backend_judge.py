@@ -43,6 +43,7 @@ def opened(env: MemoryEnv, **query: Any) -> Memory:
     return memory
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("question", "path", "line"),
     [
@@ -59,6 +60,7 @@ def test_a_question_that_a_line_answers_is_a_match_and_the_hit_names_the_line(
     assert (result.outcome, result.hits[0].path, result.hits[0].answer_lines) == ("match", path, (line, line))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "question", ["What does the plumber charge?", "Who owns the boat next to ours?", "Quel temps fait-il à Lima ?"]
 )

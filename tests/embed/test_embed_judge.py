@@ -75,6 +75,7 @@ def test_a_line_that_is_too_long_is_read_from_its_beginning(engine: JudgeEngine)
     assert said.logit > 0
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("question", ["Where are the backups?", "備份在哪裡？", "x"])
 @pytest.mark.parametrize("heading", ["", "Team › 2026"])
 def test_the_graph_computes_what_was_trained(engine: JudgeEngine, cache: Path, question: str, heading: str) -> None:
