@@ -86,6 +86,11 @@ def certificates_stay_loaded() -> Generator[None]:
         yield
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one more process than there are cores, because many tests wait for files, processes and servers."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
     """Mark the cases of matrices before tests are selected and shuffled, and put long tests first after that."""

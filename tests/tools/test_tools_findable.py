@@ -35,7 +35,8 @@ def test_an_entry_that_would_make_a_note_too_large_to_be_read_is_refused_before_
     file.parent.mkdir(exist_ok=True)
     with file.open("a", encoding="utf-8") as opened:
         opened.write(f"\n- Zanzibar is in the note.\n\n{'word ' * 199_999}\n")
-        opened.write("\n" * (limit - 900_000 - opened.tell()))
+        room = limit - 900_000 - opened.tell()
+        opened.write(f"{' ' * 999}\n" * (room // 1000) + "\n" * (room % 1000))
     before = file.read_bytes()
     memory = env.open()
 
