@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memoriter.journal import Change, History, HistoryReport, LineOrigin, NoteDifference, TakeBackPlan
     from memoriter.plugins import Plugins
     from memoriter.sync import Progress
-    from memoriter.tidy import Proposal, Refusals, Statement, TidyReport
+    from memoriter.tidy import KeptIds, Proposal, Statement, TidyReport
     from memoriter.tools import Tool
     from memoriter.types import (
         CompactReport,
@@ -596,12 +596,15 @@ class Memory:
         from memoriter.tidy import TidyReport, all_statements, propose, propose_by_model
 
         statements = list(all_statements(self._notes.trusted_workspace, self.configuration.settings.memory.daily_note))
-        refused = self._refusals.read()
+        refused = self._tidy_ids("refused").read()
         proposals = propose(statements, refused=refused, dated=self._day_of)
         model = self._assembly.language_model
         if model is None:
             return TidyReport(tuple(proposals))
-        more, reasons = propose_by_model(statements, proposals, model, refused=refused, dated=self._day_of)
+        different = self._tidy_ids("different")
+        more, reasons = propose_by_model(
+            statements, proposals, model, refused=refused, different=different, dated=self._day_of
+        )
         return TidyReport((*proposals, *more), reasons)
 
     @checked
@@ -623,14 +626,13 @@ class Memory:
     @checked
     def refuse_proposal(self, proposal: Proposal) -> None:
         """Never propose this again, as long as the statements have these words. Raises OSError."""
-        self._refusals.add(proposal.id)
+        self._tidy_ids("refused").add(proposal.id)
 
-    @property
-    def _refusals(self) -> Refusals:
+    def _tidy_ids(self, kind: str) -> KeptIds:
         from memoriter.config import workspace_key
-        from memoriter.tidy import Refusals
+        from memoriter.tidy import KeptIds
 
-        return Refusals(self.environment.home / "tidy" / f"{workspace_key(self.place.workspace)}.json")
+        return KeptIds(self.environment.home / "tidy" / f"{workspace_key(self.place.workspace)}-{kind}.json")
 
     def _day_of(self, statement: Statement) -> date | None:
         """Return the day on which a statement was in its note for certain; None if the journal does not know."""

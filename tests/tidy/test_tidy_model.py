@@ -128,6 +128,35 @@ def test_what_was_refused_is_not_sent_again(env: MemoryEnv, server: ChatServer) 
     assert not any("bins" in one and "bins" in other for one, other in server.pairs)
 
 
+def test_a_model_is_not_asked_again_about_what_it_said_differs(env: MemoryEnv, server: ChatServer) -> None:
+    shelves = "".join(f"- The shelf {name} holds the winter coats.\n" for name in ("Oak", "Elm", "Ash"))
+    env.write("MEMORY.md", NOTES["MEMORY.md"] + shelves)
+    memory = env.open()
+    first = memory.tidy().proposals
+    assert any("shelf" in one and "shelf" in other for one, other in server.pairs)
+    server.calls.clear()
+
+    assert memory.tidy().proposals == first
+    assert server.pairs
+    assert all(verdict(one, other) != "different" for one, other in server.pairs)
+
+    server.calls.clear()
+    configure(env, server, model="gpt-y")
+    env.open().tidy()
+    assert any("shelf" in one and "shelf" in other for one, other in server.pairs)
+
+
+def test_a_pair_that_an_answer_leaves_out_is_asked_about_again(env: MemoryEnv, server: ChatServer) -> None:
+    memory = env.open()
+    server.said = '{"99": "different", "1": "different"}'
+    memory.tidy()
+    asked = server.pairs
+    assert len(asked) > 1
+    server.calls.clear()
+    memory.tidy()
+    assert server.pairs == asked[1:]
+
+
 @pytest.mark.parametrize(
     ("memory_line", "day_line"),
     [

@@ -1,14 +1,14 @@
 """Propose what to tidy in the notes, and do what the owner accepts: nothing is changed unasked."""
 
-from memoriter.tidy._accept import Refusals, accept
+from memoriter.tidy._accept import KeptIds, accept
 from memoriter.tidy._model import propose_by_model
 from memoriter.tidy._notes import all_statements
 from memoriter.tidy._propose import Proposal, TidyReport, propose
 from memoriter.tidy._statements import Statement
 
 __all__ = [
+    "KeptIds",
     "Proposal",
-    "Refusals",
     "Statement",
     "TidyReport",
     "accept",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 20
 """Bytes of the file of refusals that are read."""
-MOST_REFUSED = 10_000
+MOST_KEPT = 10_000
 _MARKER = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
 
 
@@ -111,8 +111,8 @@ def _known(workspace: Workspace, heading: str) -> str:
     return heading if heading and is_there else ""
 
 
-class Refusals:
-    """The proposals that the owner does not want to see again, by their ids, in a file of memoriter's home."""
+class KeptIds:
+    """Ids in a file of memoriter's home, such as those of the proposals that the owner does not want to see again."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -125,8 +125,8 @@ class Refusals:
             return ()
         return tuple(each for each in cast("list[Any]", ids) if isinstance(each, str)) if isinstance(ids, list) else ()
 
-    def add(self, identifier: str) -> None:
-        """Remember an id. Raises OSError."""
+    def add(self, *identifiers: str) -> None:
+        """Remember ids. Raises OSError."""
         with folder_lock(self._file.parent):
-            ids = dict.fromkeys((*self.read(), identifier))
-            replace_private(self._file, json.dumps(list(ids)[-MOST_REFUSED:]).encode())
+            ids = dict.fromkeys((*self.read(), *identifiers))
+            replace_private(self._file, json.dumps(list(ids)[-MOST_KEPT:]).encode())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from memoriter.errors import MemoriterError, TransientFailure, sentence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from memoriter.backends import LanguageModel
+    from memoriter.tidy._accept import KeptIds
     from memoriter.tidy._statements import Statement
 
 Verdict = Literal["same", "newer_replaces", "different"]
@@ -52,6 +54,7 @@ def propose_by_model(
     model: LanguageModel,
     *,
     refused: Collection[str],
+    different: KeptIds,
     dated: Callable[[Statement], date | None],
 ) -> tuple[list[Proposal], tuple[Diagnostic, ...]]:
     """Return what a language model leads to, and why it did not compare all pairs.
@@ -61,6 +64,7 @@ def propose_by_model(
         proposals: those of the rules, whose statements are left out.
         model: the language model.
         refused: as of `propose`.
+        different: the pairs of which the model has said that they differ, which it is not asked about again.
         dated: as of `propose`.
     """
     used = {place for proposal in proposals for place in proposal.places}
@@ -69,10 +73,13 @@ def propose_by_model(
     found: list[Proposal] = []
     try:
         with model.opened() as ask:
-            pairs = _near_pairs(left[:MOST_STATEMENTS], model, refused)
+            pairs = _near_pairs(left[:MOST_STATEMENTS], model, {*refused, *different.read()})
             for start in range(0, len(pairs), AT_ONCE):
                 some = pairs[start : start + AT_ONCE]
                 verdicts = read_verdicts(ask(INSTRUCTIONS, _message(some)), len(some))
+                differ = [pair for pair, verdict in zip(some, verdicts, strict=True) if verdict == "different"]
+                with suppress(OSError):  # or they are asked about again
+                    different.add(*(_differs(model, *pair) for pair in differ))
                 for pair, verdict in zip(some, verdicts, strict=True):
                     proposal = _proposal(pair, verdict, model.name, dated)
                     if proposal is not None and not proposal.places & used:
@@ -84,7 +91,12 @@ def propose_by_model(
     return found, ()
 
 
-def _near_pairs(statements: Sequence[Statement], model: LanguageModel, refused: Collection[str]) -> list[Pair]:
+def _differs(model: LanguageModel, one: Statement, other: Statement) -> str:
+    """Return the id of the verdict of a model that two statements differ."""
+    return id_of(f"different: {model.name}", one.text, other.text)
+
+
+def _near_pairs(statements: Sequence[Statement], model: LanguageModel, left_out: Collection[str]) -> list[Pair]:
     """Return the pairs to ask about, the nearest first. One of each is outside of daily notes, where events are told.
 
     Raises EmbeddingError.
@@ -108,9 +120,9 @@ def _near_pairs(statements: Sequence[Statement], model: LanguageModel, refused: 
         for behind in np.flatnonzero(similar > mean + DEVIATIONS * deviation):
             other = statements[place + 1 + int(behind)]
             pair = (one, other) if rank(one) >= rank(other) else (other, one)
-            ids = {id_of(kind, one.text, other.text) for kind in ("merge", "outdated")}
+            ids = {id_of(kind, one.text, other.text) for kind in ("merge", "outdated")} | {_differs(model, *pair)}
             differ = words[one.text].key != words[other.text].key
-            if differ and may_merge(*pair, words) and ids.isdisjoint(refused):
+            if differ and may_merge(*pair, words) and ids.isdisjoint(left_out):
                 near.append((float(similar[behind]), pair))
     near.sort(key=lambda each: -each[0])
     return [pair for _, pair in near[:MOST_PAIRS]]
@@ -127,8 +139,8 @@ def _message(pairs: Sequence[Pair]) -> str:
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
 
 
-def read_verdicts(answer: str, count: int) -> list[Verdict]:
-    """Return the verdict on each of `count` pairs, `different` where there is none.
+def read_verdicts(answer: str, count: int) -> list[Verdict | None]:
+    """Return the verdict on each of `count` pairs, None where there is none.
 
     Raises TransientFailure: there is no verdict at all.
     """
@@ -141,10 +153,12 @@ def read_verdicts(answer: str, count: int) -> list[Verdict]:
     if not any(word in known for word in words):
         message = "It answered without the JSON object that it was asked for."
         raise TransientFailure(message, remedy="Choose another model in memory.tidy.model.")
-    return [word if word in known else "different" for word in words]
+    return [word if word in known else None for word in words]
 
 
-def _proposal(pair: Pair, verdict: Verdict, model: str, dated: Callable[[Statement], date | None]) -> Proposal | None:
+def _proposal(
+    pair: Pair, verdict: Verdict | None, model: str, dated: Callable[[Statement], date | None]
+) -> Proposal | None:
     """Return what a verdict leads to; None if both stay, or if it is not known which one is older."""
     best, other = pair
     if verdict == "same":
