@@ -86,6 +86,7 @@ def certificates_stay_loaded() -> Generator[None]:
         yield
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Run one more process than there are cores, because many tests wait for files, processes and servers."""
     return (os.cpu_count() or 1) + 1

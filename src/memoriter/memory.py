@@ -596,12 +596,12 @@ class Memory:
         from memoriter.tidy import TidyReport, all_statements, propose, propose_by_model
 
         statements = list(all_statements(self._notes.trusted_workspace, self.configuration.settings.memory.daily_note))
-        refused = self._tidy_ids("refused").read()
+        refused = self._tidy_ids().read()
         proposals = propose(statements, refused=refused, dated=self._day_of)
         model = self._assembly.language_model
         if model is None:
             return TidyReport(tuple(proposals))
-        different = self._tidy_ids("different")
+        different = self._tidy_ids("-different")
         more, reasons = propose_by_model(
             statements, proposals, model, refused=refused, different=different, dated=self._day_of
         )
@@ -626,13 +626,13 @@ class Memory:
     @checked
     def refuse_proposal(self, proposal: Proposal) -> None:
         """Never propose this again, as long as the statements have these words. Raises OSError."""
-        self._tidy_ids("refused").add(proposal.id)
+        self._tidy_ids().add(proposal.id)
 
-    def _tidy_ids(self, kind: str) -> KeptIds:
+    def _tidy_ids(self, kind: str = "") -> KeptIds:
         from memoriter.config import workspace_key
         from memoriter.tidy import KeptIds
 
-        return KeptIds(self.environment.home / "tidy" / f"{workspace_key(self.place.workspace)}-{kind}.json")
+        return KeptIds(self.environment.home / "tidy" / f"{workspace_key(self.place.workspace)}{kind}.json")
 
     def _day_of(self, statement: Statement) -> date | None:
         """Return the day on which a statement was in its note for certain; None if the journal does not know."""

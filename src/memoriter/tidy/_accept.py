@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoriter.workspace import Workspace
 
 LARGEST = 1 << 20
-"""Bytes of the file of refusals that are read."""
+"""Bytes of a file of ids that are read."""
 MOST_KEPT = 10_000
 _MARKER = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
 

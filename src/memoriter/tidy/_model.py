@@ -77,10 +77,10 @@ def propose_by_model(
             for start in range(0, len(pairs), AT_ONCE):
                 some = pairs[start : start + AT_ONCE]
                 verdicts = read_verdicts(ask(INSTRUCTIONS, _message(some)), len(some))
-                differ = [pair for pair, verdict in zip(some, verdicts, strict=True) if verdict == "different"]
+                judged = list(zip(some, verdicts, strict=True))
                 with suppress(OSError):  # or they are asked about again
-                    different.add(*(_differs(model, *pair) for pair in differ))
-                for pair, verdict in zip(some, verdicts, strict=True):
+                    different.add(*(_differs(model, *pair) for pair, verdict in judged if verdict == "different"))
+                for pair, verdict in judged:
                     proposal = _proposal(pair, verdict, model.name, dated)
                     if proposal is not None and not proposal.places & used:
                         used |= proposal.places
