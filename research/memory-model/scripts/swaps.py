@@ -84,9 +84,8 @@ def swaps(notes, rnd):
         if len(known := names.of(n)) < 2:
             continue
         said = speakers(n)
-        for good, at, lang, q in n.asks:
-            k = at[0]
-            if not good or len(at) > 1 or not 0 <= k < len(n.lines):
+        for good, k, lang, q in n.asks:
+            if not good or not 0 <= k < len(n.lines):
                 continue
             inside = [x for x in known if holds(x, q)]
             if len(inside) != 1:
