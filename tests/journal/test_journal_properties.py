@@ -149,16 +149,16 @@ def test_after_a_kill_the_journal_agrees_with_the_notes(make: Callable[[], Folde
     folder.do("replace", "MEMORY.md", b"- one\n- two\n")
     before = folder.state()
     if (child := os.fork()) == 0:
-        enter = folder.journal._write
+        enter = folder.journal._append
 
-        def enter_and_die(change: Change, lines: bytes) -> None:
-            enter(change, lines)
+        def enter_and_die(opened: object, change: Change, lines: bytes) -> None:
+            enter(opened, change, lines)
             os._exit(9)
 
         if written:
             folder.journal._end = lambda *_: os._exit(9)  # type: ignore[method-assign]
         else:
-            folder.journal._write = enter_and_die  # type: ignore[method-assign]
+            folder.journal._append = enter_and_die  # type: ignore[method-assign]
         folder.do(act, "MEMORY.md", b"- three\n")
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

@@ -86,12 +86,20 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Machine]:
     return lambda: Machine(tmp_path_factory.mktemp("machine"))
 
 
+def test_a_day_that_the_copier_replaced_before_any_version_was_joined_converges(make: Callable[[], Machine]) -> None:
+    _work_on_two_machines(make, [("append", 0), ("append", 1), ("copy", 1), ("append", 0), ("append", 1)])
+
+
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(STEPS)
 def test_no_line_is_lost_and_the_notes_of_days_converge(
     make: Callable[[], Machine], steps: list[tuple[str, int]]
 ) -> None:
+    _work_on_two_machines(make, steps)
+
+
+def _work_on_two_machines(make: Callable[[], Machine], steps: list[tuple[str, int]]) -> None:
     machines = [make(), make()]
     copier = Copier(machines)
     said = set[str]()

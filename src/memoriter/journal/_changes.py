@@ -7,12 +7,13 @@ import json
 import zlib
 from contextlib import contextmanager
 from contextvars import ContextVar
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, cast
 
 from memoriter.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
 OWNER = "owner"
 FOUND = "found"
@@ -184,25 +185,27 @@ def hunks_of_write(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...
     if before is None or after is None or not after.startswith(before):
         return hunks_between(lines_of(before), lines_of(after))
     last = before.rfind(b"\n") + 1
+    if last == len(before) and not after.startswith(b"\n", last) and after.endswith(b"\n"):
+        return (Hunk(before.count(b"\n"), (), tuple(after[last:-1].split(b"\n"))),)
     return hunks_between([before[last:]], lines_of(after[last:]), before.count(b"\n"))
 
 
 def encode(change: Change) -> bytes:
     """Return a change as a line of the journal."""
-    # Field by field, because each append pays for it, and `json.dumps` of them all takes longer.
-    dumps = json.dumps
+    # Field by field, because each append pays for it, and `json.dumps` takes several times as long.
     line = (
-        f'{{"note": {dumps(change.path)}, "id": "{change.id}", "time": {change.at:.3f}, "who": {dumps(change.who)}, '
-        f'"act": {dumps(change.act)}, "before": {dumps(change.before)}, "after": {dumps(change.after)}'
+        f'{{"note": {_json(change.path)}, "id": "{change.id}", "time": {change.at:.3f}, "who": {_json(change.who)}, '
+        f'"act": {_json(change.act)}, "before": {_json(change.before)}, "after": {_json(change.after)}'
     )
     if change.session:
-        line += f', "session": {dumps(change.session)}'
+        line += f', "session": {_json(change.session)}'
     if change.of:
-        line += f', "of": {dumps(change.of)}'
+        line += f', "of": {_listed(change.of)}'
     if change.moved:
-        line += f', "moved": {dumps(change.moved)}'
+        line += f', "moved": {_listed(change.moved)}'
     if change.hunks is not None:
-        hunks = dumps([[hunk.start, _texts(hunk.removed), _texts(hunk.added)] for hunk in change.hunks])
+        rows = [f"[{hunk.start}, {_texts(hunk.removed)}, {_texts(hunk.added)}]" for hunk in change.hunks]
+        hunks = f"[{', '.join(rows)}]"
         if len(line) + len(hunks) <= _LONG:
             line += f', "hunks": {hunks}'
         else:
@@ -239,9 +242,17 @@ def _hunk(row: list[Any]) -> Hunk:
     return Hunk(int(start), *(tuple(None if it is None else _bytes(it) for it in each) for each in (removed, added)))
 
 
-def _texts(lines: Sequence[Line]) -> list[str | None]:
+def _json(text: str | None) -> str:
+    return "null" if text is None else encode_basestring_ascii(text)
+
+
+def _listed(texts: Iterable[str | None]) -> str:
+    return f"[{', '.join(map(_json, texts))}]"
+
+
+def _texts(lines: Sequence[Line]) -> str:
     # Bytes that are no UTF-8 become lone surrogates, which JSON can hold.
-    return [None if line is None else line.decode("utf-8", "surrogateescape") for line in lines]
+    return _listed(None if line is None else line.decode("utf-8", "surrogateescape") for line in lines)
 
 
 def _bytes(text: str) -> bytes:

@@ -22,7 +22,7 @@ from hashlib import sha256
 from heapq import nlargest
 from math import inf
 from threading import RLock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import finalize
 
 from memoriter.journal._changes import (
@@ -105,6 +105,8 @@ class Journal:
         self._place = str(folder)
         self._open: _OpenFile | None = None
         self._gate = RLock()
+        self._grown = b"", sha256(), sha256().hexdigest()
+        """The content that was last written, if only text at the end was new, the state of its hash, and the hash."""
 
     @contextmanager
     def recording(
@@ -345,35 +347,46 @@ class Journal:
         """Enter what is about to be written; return None if the journal cannot be written."""
         actor = current_actor()
         act = actor.act or act
+        place = self._place_of(path)
         try:
-            hashes = _hashes(before, after)
+            hashes = self._hashes(before, after)
             if hashes[0] == hashes[1]:
                 return None
             hunks = hunks_of_write(before, after)
-            last = self._last_of(path)
             if act == FORGET:
                 hunks = tuple(Hunk(hunk.start, (None,) * len(hunk.removed), hunk.added) for hunk in hunks)
-            elif last is None and before is not None:
-                self._enter(self._found(path, before))
-            elif last is not None and not _explains(last, hashes[0]):
-                self._enter_seen(path, last, before)
-            change = Change(
-                _new_id(),
-                self._wall(),
-                path,
-                actor.who,
-                act,
-                actor.session,
-                *hashes,
-                hunks,
-                "unknown",
-                of,
-                self._other(moved),
-            )
-            self._enter(change)
+            with self._gate, self._lock(place) as opened:
+                last = self._last_of(path, place, opened.size)
+                if act == FORGET:
+                    pass
+                elif last is None and before is not None:
+                    self._enter(self._found(path, before))
+                elif last is not None and not _explains(last, hashes[0]):
+                    self._enter_seen(path, last, before)
+                id_, at, other = _new_id(), self._wall(), self._other(moved)
+                change = Change(
+                    id_, at, path, actor.who, act, actor.session, *hashes, hunks, state="unknown", of=of, moved=other
+                )
+                self._append(opened, change, encode(change))
+            self._make_room(opened)
         except _FAILURES:
             return None
         return change
+
+    def _hashes(self, before: bytes | None, after: bytes | None) -> tuple[str | None, str | None]:
+        """Return the hashes of two contents; of text at the end of what was last written, only that text is read."""
+        if before is None or after is None or not after.startswith(before):
+            return _hash(before), _hash(after)
+        content, state, old = self._grown
+        if content == before:
+            state = state.copy()
+        else:
+            state = sha256(before)
+            old = state.hexdigest()
+        state.update(memoryview(after)[len(before) :])
+        new = state.hexdigest()
+        self._grown = after, state, new
+        return old, new
 
     def _end(self, change: Change | None, state: str) -> None:
         """Enter what became of a change; if that is lost, the hashes of the note tell."""
@@ -384,7 +397,7 @@ class Journal:
             opened = self._open
             if opened is None or opened.file != file:
                 opened = self._lock(file)
-                _unlock(opened.descriptor)
+                opened.unlock()
             written = os.write(opened.descriptor, b"\n" + _state(state, change.id)[1:] + b"\n")
             size, fields = self._last.get(change.path, (0, {}))
             fields["state"] = state
@@ -417,13 +430,20 @@ class Journal:
         last = self._last_of(path) if path else None
         return (path, last["id"]) if last else ()
 
-    def _last_of(self, path: str) -> dict[str, Any] | None:
-        """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known."""
-        file = self._place_of(path)
-        try:
-            size = os.stat(file).st_size  # noqa: PTH116 - each write pays for a Path
-        except FileNotFoundError:
-            return None
+    def _last_of(self, path: str, file: str = "", size: int = 0) -> dict[str, Any] | None:
+        """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known.
+
+        Args:
+            path: the note.
+            file: its file of the journal, if that is locked.
+            size: the size of that file in bytes.
+        """
+        if not file:
+            file = self._place_of(path)
+            try:
+                size = os.stat(file).st_size  # noqa: PTH116 - each write pays for a Path
+            except FileNotFoundError:
+                return None
         known = self._last.get(path)
         if known and known[0] == size:
             return known[1]
@@ -449,27 +469,26 @@ class Journal:
         return fields
 
     def _write(self, change: Change, lines: bytes) -> None:
-        """Append lines about a change. Raises OSError."""
-        with self._gate:
-            opened = self._lock(self._place_of(change.path))
-            try:
-                # It begins with a newline, so that a line that was cut off damages no other.
-                written = os.write(opened.descriptor, b"\n" + lines)
-                if written <= len(lines):
-                    os.ftruncate(opened.descriptor, opened.size)
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            finally:
-                _unlock(opened.descriptor)
-            fields: dict[str, Any] = {
-                "id": change.id,
-                "act": change.act,
-                "before": change.before,
-                "after": change.after,
-            }
-            if change.state != "unknown":
-                fields["state"] = change.state
-            self._last[change.path] = opened.size + written, fields
-        if (opened.size + written) // _CHECKED != opened.size // _CHECKED:
+        """Append lines about a change, and drop old changes if it is time. Raises OSError."""
+        with self._gate, self._lock(self._place_of(change.path)) as opened:
+            self._append(opened, change, lines)
+        self._make_room(opened)
+
+    def _append(self, opened: _OpenFile, change: Change, lines: bytes) -> None:
+        # It begins with a newline, so that a line that was cut off damages no other.
+        written = os.write(opened.descriptor, b"\n" + lines)
+        if written <= len(lines):
+            os.ftruncate(opened.descriptor, opened.size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        opened.size += written
+        fields: dict[str, Any] = {"id": change.id, "act": change.act, "before": change.before, "after": change.after}
+        if change.state != "unknown":
+            fields["state"] = change.state
+        self._last[change.path] = opened.size, fields
+
+    def _make_room(self, opened: _OpenFile) -> None:
+        """Drop old changes each time that a file has grown a good deal. No file may be locked."""
+        if not opened.locks and opened.size // _CHECKED != opened.size_before // _CHECKED:
             self.prune()
 
     def _rewrite(self, file: Path, compute: Callable[[JournalFile], tuple[list[Change], int]]) -> None:
@@ -488,7 +507,7 @@ class Journal:
                 replace_private(file, b"".join(lines))
             finally:
                 if opened is not None:
-                    _unlock(opened.descriptor)
+                    opened.unlock()
             self._open = None
             self._last.clear()
 
@@ -498,8 +517,7 @@ class Journal:
             opened = self._open
             if opened is None or opened.file != file:
                 opened = self._open = _OpenFile(file, self._create(file))
-            _lock(opened.descriptor)
-            if opened.is_current():
+            if opened.lock():
                 return opened
             self._open = None  # it has been written again
 
@@ -523,36 +541,45 @@ class Journal:
 
 
 class _OpenFile:
-    """A file of the journal that stays open for the next entry."""
+    """A file of the journal that stays open for the next entry. The lock of the disk is for other processes."""
 
     def __init__(self, file: str, descriptor: int) -> None:
         self.file = file
         self.descriptor = descriptor
-        self.size = 0
+        self.locks = 0
+        self.size = self.size_before = 0
+        """Bytes now, and when the file was locked."""
         self._status = os.fstat(descriptor)
         finalize(self, os.close, descriptor)
 
-    def is_current(self) -> bool:
-        """Return whether the file has not been written again under its name, and note its size."""
-        try:
-            status = os.stat(self.file)  # noqa: PTH116 - each write pays for a Path
-        except FileNotFoundError:
-            return False
-        self.size = status.st_size
-        return os.path.samestat(self._status, status)
+    def lock(self) -> bool:
+        """Wait for the lock, where the system and the disk have locks; return False if the file was written again."""
+        if not self.locks:
+            if fcntl is not None:
+                with suppress(OSError):
+                    fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+            try:
+                status = os.stat(self.file)  # noqa: PTH116 - each write pays for a Path
+            except FileNotFoundError:
+                return False
+            if status.st_ino != self._status.st_ino or status.st_dev != self._status.st_dev:
+                return False
+            self.size = self.size_before = status.st_size
+        self.locks += 1
+        return True
 
+    def unlock(self) -> None:
+        """Let others write, unless the file was locked more than once."""
+        self.locks -= 1
+        if not self.locks and fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
-def _lock(descriptor: int) -> None:
-    """Wait for the lock of an open file, where the system and the disk have locks."""
-    if fcntl is not None:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    def __enter__(self) -> Self:
+        return self
 
-
-def _unlock(descriptor: int) -> None:
-    if fcntl is not None:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    def __exit__(self, *_: object) -> None:
+        self.unlock()
 
 
 @lru_cache(maxsize=1024)
@@ -650,16 +677,6 @@ def _without(lines: tuple[Line, ...], holds: Callable[[bytes], set[int]]) -> tup
 
 def _hash(content: bytes | None) -> str | None:
     return None if content is None else sha256(content).hexdigest()
-
-
-def _hashes(before: bytes | None, after: bytes | None) -> tuple[str | None, str | None]:
-    """Return the hashes of two contents; of text at the end, only that text is read twice."""
-    if before is None or after is None or not after.startswith(before):
-        return _hash(before), _hash(after)
-    state = sha256(before)
-    old = state.hexdigest()
-    state.update(memoryview(after)[len(before) :])
-    return old, state.hexdigest()
 
 
 def _new_id() -> str:

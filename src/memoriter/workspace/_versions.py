@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteError
 from memoriter.ids import bytes_hash
-from memoriter.journal import FOUND, acting
+from memoriter.journal import FOUND, SEEN, acting
 from memoriter.layout import LONG_TERM
 from memoriter.plain_file import read_plain
 from memoriter.times import path_date
@@ -85,7 +85,7 @@ def _join(workspace: Workspace, copy_path: str, note_path: str) -> bool:
     if note is None:
         return False
     base = common_beginning(note, copy)
-    if not _only_grew(base, workspace.journal.of_note(note_path).changes):
+    if not _only_grew(base, bytes_hash(copy), workspace.journal.of_note(note_path).changes):
         return False
     joined = with_entries(note, copy, len(base))
     with acting(act=JOIN):
@@ -139,8 +139,15 @@ def _entries(content: bytes) -> list[tuple[str, str]]:
     return found
 
 
-def _only_grew(base: bytes, changes: Sequence[Change]) -> bool:
-    """Return whether the journal knows a note as a beginning of it, and that it lost no line since."""
+def _only_grew(base: bytes, copy: str, changes: Sequence[Change]) -> bool:
+    """Return whether the journal knows a note as a beginning of it, and that it lost no line since.
+
+    Args:
+        base: the beginning.
+        copy: the hash of the copy. What replaced the note when it was that text was the program that made the copy,
+            so that its lines are not lost.
+        changes: those of the note.
+    """
     known: set[str | None] = {bytes_hash(base), bytes_hash(base.removesuffix(b"\n"))}
     if all(text.startswith("#") for _, text in _entries(base)):
         known.add(None)  # both machines began the note, with no more than its title
@@ -152,5 +159,6 @@ def _only_grew(base: bytes, changes: Sequence[Change]) -> bool:
             begin = number + 1
     if begin is None:
         return False
-    later = (hunk for change in changes[begin:] if change.act != FOUND for hunk in change.hunks or ())
-    return not any(line != b"" for hunk in later for line in hunk.removed)
+    later = [change for change in changes[begin:] if change.act != FOUND]
+    cut = [change for change in later if change.act != SEEN or change.before != copy]
+    return not any(line != b"" for change in cut for hunk in change.hunks or () for line in hunk.removed)

@@ -270,7 +270,7 @@ def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
         foreign: whether an entry counts that the owner did not write.
     """
     wanted = " ".join(filter(None, map(_plain, _lines_of(text))))
-    if not wanted or max(wanted.split(), key=len) not in normalize("NFC", note):
+    if not wanted or not _may_hold(note, wanted):
         return None
     from memoriter.workspace.chunking import scan_blocks
     from memoriter.workspace.untrusted import foreign_lines
@@ -286,6 +286,17 @@ def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
             if last is not None:
                 return Existing(block.start + 1, blocks[last].end)
     return None
+
+
+def _may_hold(note: str, wanted: str) -> bool:
+    """Return whether a line with the longest word of a text is a part of the text, so that the note must be parsed."""
+    word = max(wanted.split(), key=len)
+    for line in normalize("NFC", note).split("\n"):
+        if word in line:
+            text = _plain(line)
+            if text in wanted or ((time := _TIME.match(text)) and text[time.end() :] in wanted):
+                return True
+    return False
 
 
 class _Search:
