@@ -218,6 +218,39 @@ def test_a_note_that_vanishes_between_the_look_and_the_reading_stays_for_the_nex
     assert set(indexed_files(memory)) == {"memory/a.md"}
 
 
+# what another machine wrote
+
+
+def test_two_versions_of_a_day_are_joined_by_the_watcher_once_the_copy_is_written(watched):
+    memory = watched.open(sync={"watchDebounceMs": 100, "onSearch": False})
+    memory.remember("The quokka sleeps.")
+    day = watched.notes / memory.daily_path
+    before = day.read_text(encoding="utf-8")
+    memory.remember("The wombat digs.")
+    aged(watched.write(f"memory/{day.stem} (Bob's conflicted copy 2026-03-10).md", before + "- The emu runs.\n"))
+    watched.watch(memory)
+    until(lambda: finds(memory, "emu") == {memory.daily_path})
+    assert day.read_text(encoding="utf-8").endswith("The wombat digs.\n- The emu runs.\n")
+    copy = watched.write(f"memory/{day.stem}.sync-conflict-20260310-120000-ABCDEFG.md", before + "- The numbat eats.\n")
+    until(lambda: finds(memory, "numbat") == {memory.daily_path})
+    assert not copy.exists()
+    assert watched.kinds().count("joined") == 2
+    memory.undo(memory.history(memory.daily_path).changes[0].id)
+    assert "numbat" not in day.read_text(encoding="utf-8")
+
+
+def test_a_copy_that_may_still_be_written_is_left_for_later(watched):
+    memory = watched.open(sync={"watchDebounceMs": 60_000})
+    memory.remember("The quokka sleeps.")
+    day = watched.notes / memory.daily_path
+    written = day.read_text(encoding="utf-8") + "- The em"
+    copy = watched.write(f"memory/{day.stem}.sync-conflict-20260310-120000-ABCDEFG.md", written)
+    assert follow(memory, IndexJob(whole=True)).joined == ()
+    aged(copy)
+    (receipt,) = follow(memory, IndexJob(whole=True)).joined
+    assert (receipt.code, copy.name in receipt.message, copy.exists()) == ("versions_joined", True, False)
+
+
 # folders that come and go
 
 

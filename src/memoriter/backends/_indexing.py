@@ -33,6 +33,7 @@ from memoriter.sync import (
 )
 from memoriter.types import BackgroundRun, Diagnostic, SyncReport
 from memoriter.values import dataclass, field
+from memoriter.workspace import copied_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -142,6 +143,8 @@ class WatchRun:
     """The duration of the scan."""
     problems: tuple[Diagnostic, ...] = ()
     """Problems of the provider, whether or not there was anything to do."""
+    joined: tuple[Diagnostic, ...] = ()
+    """Receipts for versions of days' notes that were joined; the next run indexes them."""
 
 
 @dataclass(slots=True)
@@ -455,13 +458,19 @@ class Indexing:
         return self.context.with_recovery(lambda index: self._follow(index, job, clock))
 
     def _follow(self, index: Store, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
+        from memoriter.workspace import join_versions
+
         started = self.context.clocks.monotonic()
         if self._scanned.swaps != self.context.index_swaps:  # another index file: scan all files again
             self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)
         self.context.follow_provider(index)
-        if not self._scanned.fully:
+        if not self._scanned.fully or any(copied_note(os.path.basename(path)) for path in job.settled):  # noqa: PTH119
             job = replace(job, whole=True)
         scan = self._scan_job(index, job)
+        joined = list[Diagnostic]()
+        if scan.left_out and self.context.settings.recovers:
+            written = self.context.clocks.wall() - self.context.settings.debounce_ms / 1000
+            joined = join_versions(self.context.workspace, scan.left_out, before=written)
         report = None
         seconds = self.context.clocks.monotonic() - started
         deadline = self._slice_from(clock, seconds)
@@ -483,7 +492,7 @@ class Indexing:
         unfinished = report is not None and bool(report.unread or out_of_time)
         waiting = pending or (report is not None and embedding.unknown)
         diagnostics = tuple(each for each in (provider.problem, embedding.failed, embedding.trouble) if each)
-        return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics)
+        return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics, tuple(joined))
 
     def finish(self, stop: Event) -> SyncReport:
         """Finish the index as the one run in the background, and record how far it is. Raises IndexBusy."""

@@ -480,10 +480,10 @@ class _ServerRun:
                 unregister(folder, server)
 
     def on_event(self, events: Events, event: WatchEvent) -> None:
-        """Pass an event of the watcher of a workspace on, and print it if it is a problem or its end."""
+        """Pass an event of the watcher of a workspace on, and print it if a person should know."""
         from memoriter.cli._index import watch_lines
 
-        if event.kind in {"trouble", "missing", "recovered"}:
+        if event.kind in {"trouble", "missing", "recovered", "joined"}:
             self.screen.note(*watch_lines(event))
         events.watched(event)
 

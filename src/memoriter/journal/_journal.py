@@ -363,9 +363,18 @@ class Journal:
                     self._enter(self._found(path, before))
                 elif last is not None and not _explains(last, hashes[0]):
                     self._enter_seen(path, last, before)
-                id_, at, other = _new_id(), self._wall(), self._other(moved)
                 change = Change(
-                    id_, at, path, actor.who, act, actor.session, *hashes, hunks, state="unknown", of=of, moved=other
+                    _new_id(),
+                    self._wall(),
+                    path,
+                    actor.who,
+                    act,
+                    actor.session,
+                    *hashes,
+                    hunks,
+                    state="unknown",
+                    of=of,
+                    moved=self._other(moved),
                 )
                 self._append(opened, change, encode(change))
             self._make_room(opened)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memoriter.environment import Deadline
     from memoriter.records import IndexedFile
     from memoriter.store import Store
-    from memoriter.types import Diagnostic, Source, SyncReport
+    from memoriter.types import Diagnostic, Skipped, Source, SyncReport
     from memoriter.workspace import Workspace
 
 
@@ -128,6 +128,8 @@ class ChangeSet:
     """Cited paths to check again before their change is accepted: missing, or changed a moment ago."""
     folders: Mapping[str, int] | None = None
     """The folders to watch for events; None if not all files were scanned."""
+    left_out: tuple[Skipped, ...] = ()
+    """The files that a scan of all of them for a watcher left out."""
 
 
 def changes_for(
@@ -148,8 +150,10 @@ def changes_for(
     settled = {path for path, _ in filter(None, map(workspace.find, job.settled))}
     recheck: set[str] = set()
     folders = None
+    left_out: tuple[Skipped, ...] = ()
     if job.whole:
         scan = workspace.scan()
+        left_out = scan.skipped
         indexed = index.files()
         folders = scan.folders
         sources: list[Source] = []
@@ -176,6 +180,7 @@ def changes_for(
         held=True,
         recheck=frozenset(recheck),
         folders=folders,
+        left_out=left_out,
     )
 
 

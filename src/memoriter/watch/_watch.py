@@ -332,7 +332,7 @@ CLOSING_SECONDS = 2.0
 IGNORE_FILE = ".memoryignore"
 TRANSCRIPT = ".jsonl"
 
-WatchKind = Literal["waiting", "watching", "polling", "indexed", "trouble", "recovered", "missing", "stopped"]
+WatchKind = Literal["waiting", "watching", "polling", "indexed", "trouble", "recovered", "joined", "missing", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ class WatchEvent:
     report: SyncReport | None = None
     """The report of an `indexed` event."""
     reason: Diagnostic | None = None
-    """Why the watcher is `waiting` or `polling`, its workspace is `missing`, or there is `trouble`."""
+    """Why it is `waiting` or `polling`, its workspace is `missing`, there is `trouble`, or what was `joined`."""
     folders: int = 0
     """The number of watched folders, when watching begins."""
 
@@ -459,6 +459,8 @@ class Watch:
         report = result.report
         if report is not None and (report.added or report.changed or report.removed or report.embedded):
             self._emit("indexed", report=report)
+        for receipt in result.joined:
+            self._emit("joined", reason=receipt)
         self._emit_problems((*(report.reasons if report is not None else ()), *result.problems))
 
     def _note_paths(self, paths: set[str], events: Events) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from memoriter.lazy import lazy_names
 from memoriter.workspace._confined import Loaded
 from memoriter.workspace._cut import estimate_tokens
-from memoriter.workspace._ignore import ignoring_line, in_ignored_folder
+from memoriter.workspace._ignore import copied_note, ignoring_line, in_ignored_folder
 from memoriter.workspace._paths import (
     ExtraPath,
     client_memories,
@@ -90,6 +90,7 @@ __all__ = [
     "chunk_lines",
     "chunk_markdown",
     "client_memories",
+    "copied_note",
     "entry_of",
     "estimate_tokens",
     "extra_files",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING
 
 from memoriter.errors import PathRefused, WriteError
@@ -61,15 +62,21 @@ def versions_diagnostics(skipped: Iterable[Skipped], root: Path) -> tuple[Diagno
     return (Diagnostic("two_versions", message, remedy),)
 
 
-def join_versions(workspace: Workspace, skipped: Iterable[Skipped]) -> list[Diagnostic]:
+def join_versions(workspace: Workspace, skipped: Iterable[Skipped], *, before: float = inf) -> list[Diagnostic]:
     """Join the copies of days' notes that lose nothing by it, and return a receipt for each.
 
-    What cannot be written stays as it is. `skipped` is what a scan of the workspace has left out.
+    What cannot be written stays as it is.
+
+    Args:
+        workspace: the notes.
+        skipped: what a scan of them has left out.
+        before: the time, in seconds since 1970, since which a copy may still be being written, so that it is left.
     """
     receipts = list[Diagnostic]()
     for path, note in _second_versions(skipped, workspace.root).items():
         with suppress(PathRefused, WriteError, OSError):  # a link, no permission, or somebody else is joining them
-            if path_date(note) is not None and _join(workspace, path, note):
+            is_whole = (workspace.root / path).stat().st_mtime < before
+            if is_whole and path_date(note) is not None and _join(workspace, path, note):
                 message = f"{path!r} was joined with {note!r}."
                 remedy = f"See `memoriter history {note}`; both changes can be undone."
                 receipts.append(Diagnostic("versions_joined", message, remedy))
