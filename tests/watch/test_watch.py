@@ -239,6 +239,20 @@ def test_two_versions_of_a_day_are_joined_by_the_watcher_once_the_copy_is_writte
     assert "numbat" not in day.read_text(encoding="utf-8")
 
 
+def test_two_versions_of_a_day_are_joined_when_a_session_starts_but_by_no_search(watched):
+    memory = watched.open()
+    memory.remember("The quokka sleeps.")
+    day = watched.notes / memory.daily_path
+    other = day.read_text(encoding="utf-8") + "- The emu runs.\n"
+    memory.remember("The wombat digs.")
+    copy = aged(watched.write(f"memory/{day.stem}.sync-conflict-20260310-120000-ABCDEFG.md", other))
+    assert finds(memory, "emu") == set()
+    assert copy.exists()
+    memory.session_started("first")
+    assert finds(memory, "emu") == {memory.daily_path}
+    assert not copy.exists()
+
+
 def test_a_copy_that_may_still_be_written_is_left_for_later(watched):
     memory = watched.open(sync={"watchDebounceMs": 60_000})
     memory.remember("The quokka sleeps.")

@@ -188,6 +188,8 @@ class Indexing:
         changes = None
         if not (first or self.context.embedding.unknown):
             changes = self._find_changes(index, paths, whole=due, requested=requested)
+            if requested and self._join(changes):
+                changes = self._find_changes(index, paths, whole=True)
         if changes is not None and not changes.needed:
             return self._finish_scan(changes.skipped, written, whole=due)
         embed_by = self._embed_by(deadline, FIRST_EMBEDDING_MS if first else LATER_EMBEDDING_MS)
@@ -251,6 +253,15 @@ class Indexing:
             return changes
         sources = map(self.context.workspace.find, paths)
         return replace(changes, first=frozenset(source[0] for source in sources if source))
+
+    def _join(self, scan: ChangeSet) -> tuple[Diagnostic, ...]:
+        """Join versions of days' notes that no sync program still writes, and return a receipt for each."""
+        if not (scan.left_out and self.context.settings.recovers):
+            return ()
+        from memoriter.workspace import join_versions
+
+        written = self.context.clocks.wall() - self.context.settings.debounce_ms / 1000
+        return tuple(join_versions(self.context.workspace, scan.left_out, before=written))
 
     def _lacks_vectors(self, index: Store) -> bool:
         """Return whether a model in this process is to compute vectors and has computed none."""
@@ -458,8 +469,6 @@ class Indexing:
         return self.context.with_recovery(lambda index: self._follow(index, job, clock))
 
     def _follow(self, index: Store, job: IndexJob, clock: Callable[[], float]) -> WatchRun:
-        from memoriter.workspace import join_versions
-
         started = self.context.clocks.monotonic()
         if self._scanned.swaps != self.context.index_swaps:  # another index file: scan all files again
             self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)
@@ -467,10 +476,7 @@ class Indexing:
         if not self._scanned.fully or any(copied_note(os.path.basename(path)) for path in job.settled):  # noqa: PTH119
             job = replace(job, whole=True)
         scan = self._scan_job(index, job)
-        joined = list[Diagnostic]()
-        if scan.left_out and self.context.settings.recovers:
-            written = self.context.clocks.wall() - self.context.settings.debounce_ms / 1000
-            joined = join_versions(self.context.workspace, scan.left_out, before=written)
+        joined = self._join(scan)
         report = None
         seconds = self.context.clocks.monotonic() - started
         deadline = self._slice_from(clock, seconds)
@@ -492,7 +498,7 @@ class Indexing:
         unfinished = report is not None and bool(report.unread or out_of_time)
         waiting = pending or (report is not None and embedding.unknown)
         diagnostics = tuple(each for each in (provider.problem, embedding.failed, embedding.trouble) if each)
-        return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics, tuple(joined))
+        return WatchRun(report, scan.recheck, scan.folders, unfinished, waiting, seconds, diagnostics, joined)
 
     def finish(self, stop: Event) -> SyncReport:
         """Finish the index as the one run in the background, and record how far it is. Raises IndexBusy."""

@@ -140,9 +140,8 @@ class Sync:
         indexed = self.index.files()
         plan = make_plan(scan.sources, indexed, self.due)
         needed = waiting or not plan.empty
-        return ChangeSet(
-            version, needed=needed, plan=plan, indexed=indexed, skipped=unreadable_diagnostics(scan.skipped)
-        )
+        unreadable = unreadable_diagnostics(scan.skipped)
+        return ChangeSet(version, needed=needed, plan=plan, indexed=indexed, skipped=unreadable, left_out=scan.skipped)
 
     def due(self, source: Source, indexed: IndexedFile) -> bool:
         """Return whether a changed file is to be indexed now, before a complete run is requested."""

@@ -129,7 +129,7 @@ class ChangeSet:
     folders: Mapping[str, int] | None = None
     """The folders to watch for events; None if not all files were scanned."""
     left_out: tuple[Skipped, ...] = ()
-    """The files that a scan of all of them for a watcher left out."""
+    """The files that a scan of all of them left out."""
 
 
 def changes_for(
