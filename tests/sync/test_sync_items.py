@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memoriter import Memory
 from memoriter.embed import _fake
+from memoriter.sync import ChunkingSettings
+from memoriter.sync._analyze import analyze_note, note_of
+from memoriter.types import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 DAYS = ("Monday", "Tuesday", "Wednesday")
 NOTE = "".join(
@@ -57,3 +62,27 @@ def test_after_an_edit_of_one_bullet_only_it_and_its_passage_are_embedded(tmp_pa
     bullet, passage = sorted(embedded, key=len)
     assert bullet == "Tuesday\nwalked the dog at noon"
     assert passage == "Tuesday\n- walked the dog at noon\n- paid the power bill\n- wrote to Ben"
+
+
+BLOCKS = (
+    "# Garden\n",
+    "# Kitchen\n",
+    "The plums are ripe.\n",
+    "Die Pflaumen sind reif und werden gepflückt.\n",
+    "- fed the cat at noon\n- paid the water bill\n",
+    "see [[Orchard]]\n",
+)
+FRONTS = ("", "---\ndate: 2026-03-04\ntags: [fruit]\n---\n", "---\ndate: 2026-03-05\naliases: [Plums]\n---\n")
+VERSIONS = st.lists(st.tuples(st.sampled_from(FRONTS), st.lists(st.sampled_from(BLOCKS), min_size=1)), max_size=4)
+
+
+@given(VERSIONS, st.sampled_from(["memory/2026-03-01.md", "memory/plums.md"]), st.sampled_from([80, 400]))
+def test_a_note_that_changed_has_the_entries_that_a_new_one_would_have(
+    versions: list[tuple[str, list[str]]], path: str, tokens: int
+) -> None:
+    for day, (front, blocks) in enumerate(versions):
+        text = front + "\n".join(blocks)
+        source = Source(path, "memory", Path(path), len(text), 1_770_000_000_000_000_000 + day * 86_400_000_000_000)
+        cutting = ChunkingSettings(tokens=tokens)
+        note = note_of(path, text, cutting)
+        assert analyze_note(source, note, cutting, again=True) == analyze_note(source, note, cutting)

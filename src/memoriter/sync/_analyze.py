@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from memoriter.ids import content_hash, text_key, vector_key
@@ -96,8 +97,8 @@ def analyze_file(source: Source, text: str, cutting: ChunkingSettings) -> list[C
     return analyze_note(source, note_of(source.path, text, cutting), cutting)
 
 
-def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[ChunkRecord]:
-    """Return the index entries of a note.
+def analyze_note(source: Source, note: Note, cutting: ChunkingSettings, *, again: bool = False) -> list[ChunkRecord]:
+    """Return the index entries of a note; `again`: an earlier version is indexed, so most chunks may be as before.
 
     Their day is the one in its front matter, or else in its path, by the pattern of daily notes first. Without one, it
     is that (UTC) of the last change, with a minus, because a file that was copied or touched is no newer.
@@ -106,9 +107,12 @@ def analyze_note(source: Source, note: Note, cutting: ChunkingSettings) -> list[
     day = named.toordinal() if named else -datetime.fromtimestamp(source.mtime_ns / 1e9, tz=UTC).date().toordinal()
     names = analyse("\n".join(note.names))
     properties = analyse("\n".join(note.properties))
-    languages = languages_of("\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS])[:_FIRST_CHARACTERS])
+    beginning = "\n".join(chunk.text for chunk in note.chunks[:_FIRST_CHUNKS])[:_FIRST_CHARACTERS]
+    languages = tuple(languages_of(beginning))
+    own = (*names, *properties)
+    entry = _kept_entry_of if again else entry_of
     return [
-        entry_of(chunk, day, cutting, named=named, names=() if at else [*names, *properties], languages=languages)
+        entry(chunk, day, cutting, named=named, names=() if at else own, languages=languages)
         for at, chunk in enumerate(note.chunks)
     ]
 
@@ -151,3 +155,21 @@ def entry_of(
         script=script_of(ORIGIN.sub("", chunk.text)),
         items=tuple(_item_record(chunk, item) for item in _items_of(chunk, cutting)),
     )
+
+
+_last_entries = lru_cache(maxsize=1_024)(entry_of)
+
+
+def _kept_entry_of(
+    chunk: Chunk,
+    day: int,
+    cutting: ChunkingSettings,
+    *,
+    named: date | None,
+    names: tuple[str, ...],
+    languages: tuple[str, ...],
+) -> ChunkRecord:
+    """Return what `entry_of` does, quickly for a chunk that was seen before, wherever in its note it is now."""
+    anywhere = replace(chunk, start_line=0, end_line=0)
+    kept = _last_entries(anywhere, day, cutting, named=named, names=names, languages=languages)
+    return replace(kept, chunk=chunk)

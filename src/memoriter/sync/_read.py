@@ -196,7 +196,7 @@ def _index_file(
         return _Change("same", 0)
     with watch.stage("chunk"):
         note = note_of(loaded.source.path, loaded.text, cutting)
-        entries = analyze_note(loaded.source, note, cutting)
+        entries = analyze_note(loaded.source, note, cutting, again=indexed is not None)
     to_report = {
         UNDECODED: "" if loaded.decoded else loaded.hash,
         FAULTY: ", ".join(map(str, note.faulty)),
