@@ -164,6 +164,20 @@ def test_a_second_version_of_a_day_is_joined_by_index_and_comes_back_by_undo(env
     memory.close()
 
 
+@pytest.mark.parametrize("name", ["{} - Copy.md", "{} copy 2.md", "Kopie von {}.md"])
+def test_a_copy_that_a_person_made_of_a_day_stays(env: MemoryEnv, name: str) -> None:
+    memory = env.open()
+    memory.remember("Tea at five.")
+    day = env.notes / memory.daily_path
+    copy = day.with_name(name.format(day.stem))
+    copy.write_bytes(day.read_bytes() + b"- Soup at seven.\n")
+    report = memory.sync()
+
+    assert (copy.exists(), b"Soup" in day.read_bytes()) == (True, False)
+    assert "two_versions" not in {reason.code for reason in report.reasons}
+    memory.close()
+
+
 def test_no_link_is_joined_as_a_second_version(env: MemoryEnv) -> None:
     memory = env.open()
     memory.remember("Tea at five.")

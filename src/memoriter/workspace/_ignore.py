@@ -290,11 +290,17 @@ def copied_note(name: str) -> str | None:
 
     >>> copied_note("Plan (Bob's conflicted copy 2024-03-05).md"), copied_note("Plan.sync-conflict-20240305-1-A.md")
     ('Plan.md', 'Plan.md')
+
+    A person copies a note to such a name:
+
+    >>> copied_note("Plan - Copy.md")
     """
     if match := _SYNC_COPY.search(name):
         return name[: match.start()].rstrip(" ") + Path(name).suffix
     match = COPY_NAME.fullmatch(name)
-    return match and match["stem"] + match["suffix"]
+    if match is None or match["prefix"] or match["copied"]:
+        return None
+    return match["stem"] + match["suffix"]
 
 
 def original_beside(file: str) -> str | None:
