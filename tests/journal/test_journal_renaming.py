@@ -266,8 +266,9 @@ def test_the_lines_of_a_token_stay_its_own_without_their_marks(memory: Memory) -
     assert memory.authors(OLD) == authors
 
 
-def test_a_renaming_by_another_program_is_followed_once_an_index_has_seen_both_names(
-    env: MemoryEnv, memory: Memory
+@pytest.mark.parametrize("first", ["an index", "its history", "a line"])
+def test_a_renaming_by_another_program_is_followed_whatever_looks_at_the_note_first(
+    env: MemoryEnv, memory: Memory, first: str
 ) -> None:
     before = memory.read(OLD)
     memory.replace(OLD, f"{before.text}- By the phone.\n", expected=before.hash, origin="phone via HTTP")
@@ -276,6 +277,10 @@ def test_a_renaming_by_another_program_is_followed_once_an_index_has_seen_both_n
     authors = memory.authors(OLD)
     memory.sync()
     (env.notes / OLD).rename(env.notes / "memory" / "goal.md")
+    if first == "its history":
+        memory.history("memory/goal.md")
+    elif first == "a line":
+        assert memory.line_origin("memory/goal.md", 1) is not None
     memory.sync()
 
     assert [(each.path, each.act) for each in memory.history("memory/goal.md").changes[:3]] == [

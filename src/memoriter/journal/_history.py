@@ -28,8 +28,11 @@ _SHORTEST = 4
 class Notes(Protocol):
     """The notes of a folder, as a workspace has them."""
 
-    def look(self, path: str) -> bytes | None:
-        """Return the content of a note, and enter what other programs changed. Raises PathRefused."""
+    def look(self, path: str, *, renamed: bool = False) -> bytes | None:
+        """Return the content of a note, and enter what other programs changed. Raises PathRefused.
+
+        `renamed`: look also for the name that a new note may have had before.
+        """
         ...
 
     def replace(self, path: str, text: bytes, *, expected: str | None, of: tuple[str, ...]) -> None: ...
@@ -135,14 +138,14 @@ class History:
             part = self._journal.everything(since, most)
             found = part.changes
         else:
-            self._look(path)
+            self._look(path, renamed=True)
             part = self._journal.story_of(path)
             found = [change for change in part.changes if change.at >= since]
         return HistoryReport(tuple(reversed(found))[:most], part.damaged, part.dropped)
 
     def line(self, path: str, number: int) -> LineOrigin | None:
         """Return where a line of a note is from; None if the journal does not know. Raises UsageError."""
-        content = self._look(path)
+        content = self._look(path, renamed=True)
         if content is None or not 1 <= number <= len(lines_of(content)):
             raise UsageError(f"The note {path!r} has no line {number}.", remedy="Look with `memoriter get`.")
         changes = in_force(self._journal.story_of(path).changes, bytes_hash(content))
@@ -153,7 +156,7 @@ class History:
 
     def lines(self, path: str) -> tuple[Change | None, ...]:
         """Return the change that each line of a note is from; None if the journal does not know."""
-        content = self._look(path)
+        content = self._look(path, renamed=True)
         if content is None:
             return ()
         weave = Weave.of(self._journal.story_of(path).changes, bytes_hash(content))
@@ -343,9 +346,9 @@ class History:
             return self._look(path)
         return without_forgotten(line for hunk in changes[0].hunks or () for line in hunk.added)
 
-    def _look(self, path: str) -> bytes | None:
+    def _look(self, path: str, *, renamed: bool = False) -> bytes | None:
         with suppress(PathRefused):
-            return self._notes.look(path)
+            return self._notes.look(path, renamed=renamed)
         return None
 
 

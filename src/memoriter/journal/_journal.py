@@ -224,6 +224,17 @@ class Journal:
         damaged = sum(part.damaged for part in files)
         return JournalFile([*changes.values()][::-1], damaged, sum(part.dropped for part in files))
 
+    def former_name(self, path: str, content: bytes, exists: Callable[[str], bool]) -> str:
+        """Return the note that is gone and had the content of a new one; empty: there is none, or several."""
+        if not content or self._last_of(path) is not None:
+            return ""
+        hash_ = _hash(content)
+        needle = f'"after": "{hash_}"'.encode()
+        parts = (_rows(file, JournalFile(), lambda line: needle in line) for file in self.files())
+        names = {str(row.fields["note"]) for part in parts for row in part}
+        gone = [name for name in names if not exists(name) and (self._last_of(name) or {}).get("after") == hash_]
+        return gone[0] if len(gone) == 1 else ""
+
     def of_file(self, file: Path) -> list[Change]:
         """Return the changes in one file of the journal."""
         return self._read(file).changes

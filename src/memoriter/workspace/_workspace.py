@@ -179,9 +179,7 @@ class Workspace:
                 saw(content, status.st_mtime, moved)
         except FileNotFoundError:
             raise path_refused(source.path, "it is not there any more") from None
-        if moved and self._writers is not None:
-            with suppress(WriteError):  # while the record is damaged, no line counts as the owner's
-                self._writers.copy(moved, place.cited)
+        self._keep_writers(moved, place.cited)
         return _loaded(source, content, status)
 
     def peek(self, source: Source) -> Loaded:
@@ -236,16 +234,31 @@ class Workspace:
         """Return the cited form of a path. Raises PathRefused if it can never be memory."""
         return self._readable_path(path).cited
 
-    def look(self, path: str) -> bytes | None:
-        """Return what `content` does, and enter into the journal what another program changed. Raises PathRefused."""
+    def _keep_writers(self, old: str, new: str) -> None:
+        """Let the lines of a note have the writers that they had under its old name; empty: it had none."""
+        if old and self._writers is not None:
+            with suppress(WriteError):  # while the record is damaged, no line counts as the owner's
+                self._writers.copy(old, new)
+
+    def look(self, path: str, *, renamed: bool = False) -> bytes | None:
+        """Return what `content` does, and enter into the journal what another program changed. Raises PathRefused.
+
+        Args:
+            path: the note.
+            renamed: whether to look for the name that a new note may have had before, in the whole journal.
+        """
         place = self._readable_path(path)
+        moved = ""
         with self._watching(place.cited) as saw:
             try:
                 content, status = self._read(place)
             except FileNotFoundError:
                 saw(None, 0.0, "")
                 return None
-            saw(content, status.st_mtime, "")
+            if renamed and self.journal is not None:
+                moved = self.journal.former_name(place.cited, content, lambda name: os.path.lexists(self.root / name))
+            saw(content, status.st_mtime, moved)
+        self._keep_writers(moved, place.cited)
         return content
 
     def saw_removed(self, path: str, moved: str = "") -> None:
