@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memoriter.backends import ForgetRequest
 from memoriter.errors import PathRefused
 from memoriter.types import Excerpt
-from memoriter.workspace import ExtraPath, Workspace, _confined
+from memoriter.workspace import ExtraPath, Workspace, _paths
 from memoriter.workspace._paths import path_fault
 from odd_files import posix_only
 
@@ -232,7 +232,7 @@ def test_a_file_that_may_not_be_opened_is_refused_and_not_empty(
     def fail(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(_confined, "_open", fail)
+    monkeypatch.setattr(_paths, "_open", fail)
     with pytest.raises(PathRefused, match="Permission denied"):
         workspace.read("memory/a.md")
 
@@ -241,7 +241,7 @@ def test_a_file_that_may_not_be_opened_is_refused_and_not_empty(
 def test_systems_without_openat_refuse_the_same(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
 ) -> None:
-    monkeypatch.setattr(_confined, "BY_DESCRIPTOR", by_descriptor)
+    monkeypatch.setattr(_paths, "BY_DESCRIPTOR", by_descriptor)
     (workspace.root / "memory/link.md").symlink_to(workspace.root.parent / "outside.md")
     (workspace.root / "memory/dir").symlink_to(workspace.root.parent)
     assert workspace.read("MEMORY.md", start=1, lines=1).text == "one"

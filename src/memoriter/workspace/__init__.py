@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from memoriter.lazy import lazy_names
-from memoriter.workspace._confined import Loaded
 from memoriter.workspace._cut import estimate_tokens
 from memoriter.workspace._ignore import copied_note, ignoring_line, in_ignored_folder
 from memoriter.workspace._paths import (
     ExtraPath,
+    Loaded,
     client_memories,
     extra_files,
     is_client_memory,

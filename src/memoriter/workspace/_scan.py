@@ -26,7 +26,6 @@ from memoriter.errors import PathRefused
 from memoriter.layout import MOST_ENTRIES, OPENCLAW_FILES, OTHER_SUFFIXES, SUFFIX, is_note
 from memoriter.types import Diagnostic, Skipped, Source
 from memoriter.values import dataclass, field
-from memoriter.workspace._confined import changed_ns, read_bytes, stamp_of
 from memoriter.workspace._ignore import (
     COPY_NAME,
     IGNORE_FILE,
@@ -38,7 +37,7 @@ from memoriter.workspace._ignore import (
     original_beside,
     sync_copy_of,
 )
-from memoriter.workspace._paths import list_areas, name_fault, real_path, shown_name
+from memoriter.workspace._paths import changed_ns, list_areas, name_fault, read_bytes, real_path, shown_name, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

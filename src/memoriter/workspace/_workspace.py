@@ -14,31 +14,29 @@ from memoriter.errors import PathRefused, WorkspaceNotFound, WriteConflict, Writ
 from memoriter.ids import bytes_hash, has_cr_alone, has_crlf, note_bytes
 from memoriter.layout import DAILY_NOTE, FOLDER, LONG_TERM, SUFFIX, VAULT, detect_layout, note_files, openclaw_marker
 from memoriter.types import Diagnostic, Entry, Excerpt, Skipped, Source
-from memoriter.workspace._confined import (
-    Loaded,
-    Raw,
-    changed_ns,
-    decode,
-    find_normalized,
-    is_utf8,
-    not_utf8,
-    path_refused,
-    read_bytes,
-    source_at,
-    stamp_of,
-)
 from memoriter.workspace._cut import no_such_note, no_text, slice_lines, truncate
 from memoriter.workspace._paths import (
     Admission,
     Area,
     ExtraPath,
+    Loaded,
+    Raw,
     ReadablePath,
     absolute,
+    changed_ns,
+    decode,
+    find_normalized,
     is_client_memory,
+    is_utf8,
     list_areas,
     names_below,
     names_inside,
+    not_utf8,
+    path_refused,
+    read_bytes,
+    source_at,
     split_citation,
+    stamp_of,
 )
 from memoriter.workspace._scan import STATEMENTS, Scan, check_principal, notes_outside, scan_areas, without_foreign
 

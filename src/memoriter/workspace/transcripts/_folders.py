@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from memoriter.types import Excerpt, Skipped, Source
 from memoriter.values import dataclass, field
-from memoriter.workspace._confined import changed_ns, open_plain, path_refused
 from memoriter.workspace._paths import (
     ReadablePath,
+    changed_ns,
     name_fault,
     names_below,
+    open_confined,
+    path_refused,
     program_home,
     shown_name,
     started_in,
@@ -106,7 +108,7 @@ class Transcripts:
         Raises:
             PathRefused: the file is gone, is not a plain file, has a hard link, or belongs to another agent.
         """
-        with open_plain(self._locate(source)) as (file, status):
+        with open_confined(self._locate(source)) as (file, status):
             if status.st_nlink > 1:
                 raise path_refused(source.path, _HARD_LINK)
             current = Source(source.path, source.kind, source.file, status.st_size, changed_ns(status))

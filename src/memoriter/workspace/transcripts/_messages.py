@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memoriter.values import dataclass
-from memoriter.workspace._confined import path_refused
+from memoriter.workspace._paths import path_refused
 from memoriter.workspace.untrusted import without_injected
 
 if TYPE_CHECKING:

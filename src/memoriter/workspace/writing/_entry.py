@@ -10,7 +10,7 @@ from memoriter.ids import normalize
 from memoriter.layout import daily_title, names_one_day
 from memoriter.types import ORIGIN
 from memoriter.values import dataclass
-from memoriter.workspace._confined import decode
+from memoriter.workspace._paths import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

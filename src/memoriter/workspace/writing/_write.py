@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from memoriter.errors import PathRefused, WriteConflict, WriteError, sentence
 from memoriter.ids import bytes_hash, has_cr_alone, has_crlf, note_bytes, with_line_feeds
 from memoriter.permissions import check_writable
-from memoriter.workspace._confined import not_utf8, path_refused
-from memoriter.workspace._paths import ReadablePath, new_path_fault
+from memoriter.workspace._paths import ReadablePath, new_path_fault, not_utf8, path_refused
 from memoriter.workspace.writing._entry import Addition, Appended, Existing
 from memoriter.workspace.writing._exchange import ConcurrentWriteError, remove_file, replace_file, sweep, write_draft
 from memoriter.workspace.writing._folder import MOVE, has_name, open_folder, open_locked, read_all
