@@ -12,7 +12,7 @@ import pytest
 from memoriter.backends import ForgetRequest
 from memoriter.errors import PathRefused, WriteConflict
 from memoriter.workspace.writing import _exchange
-from memoriter.workspace.writing._hidden import Hidden, Version, kept_name
+from memoriter.workspace.writing._exchange import Hidden, Version, kept_name
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:

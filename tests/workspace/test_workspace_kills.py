@@ -14,8 +14,8 @@ import killed_writes
 from memoriter.ids import bytes_hash
 from memoriter.workspace import recover, replace, unfinished
 from memoriter.workspace.writing import _exchange, _folder
+from memoriter.workspace.writing._exchange import Hidden, Version, hidden_files, kept_name
 from memoriter.workspace.writing._folder import open_folder
-from memoriter.workspace.writing._hidden import Hidden, Version, hidden_files, kept_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,7 +1,7 @@
 """Append to notes, replace and remove them, without losing what other programs write meanwhile."""
 
 from memoriter.workspace.writing._entry import Addition, Appended, Entry, Existing, entry_of, log_form
-from memoriter.workspace.writing._recovery import Unfinished, recover, unfinished
+from memoriter.workspace.writing._exchange import Unfinished, recover, unfinished
 from memoriter.workspace.writing._write import Compose, Record, append, remove, replace
 
 __all__ = [

@@ -5,24 +5,130 @@ Therefore the file that was exchanged out is checked once no program writes to i
 the new content; after any other change, the file is put back.
 
 Until it is checked, that file has a hidden name next to the note. The name records what the check compares, so that
-`finish` needs nothing else: it does for the leftovers of a killed process what it does for our own.
+`finish` needs nothing else: it does for the leftovers of a killed process, which `recover` finds, what it does for our
+own.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from memoriter.errors import MemoriterError
+from memoriter.ids import bytes_hash
+from memoriter.types import Diagnostic
 from memoriter.values import dataclass
-from memoriter.workspace.writing._folder import has_name, is_written, read_all, wait_for_no_writer
-from memoriter.workspace.writing._hidden import Hidden, Version, hidden_files, kept_name
+from memoriter.workspace.writing._folder import (
+    has_name,
+    is_written,
+    open_folder,
+    open_locked,
+    read_all,
+    wait_for_no_writer,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable, Iterator
 
     from memoriter.workspace.writing._folder import Folder
+
+_LONGEST_LABEL = 100
+_RANDOM = "[0-9a-f]{12}"
+_VERSION = "([0-9a-f]+)-([0-9a-f]{12})"
+_NAME = re.compile(rf"\.(.+)\.(?:new|old-([0-9a-f]+)-{_VERSION}(?:-{_VERSION})?)-{_RANDOM}\.tmp", re.DOTALL)
+_KEPT = re.compile(rf"\.(.+?)(?:\.[0-9a-f]+-[0-9a-f]+)?\.{_RANDOM}\.(?:kept|tmp)", re.DOTALL)
+"""A file that is kept for the owner; `.tmp`: one of an earlier version, whose name records too little to check it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A content, by its size and the beginning of its hash."""
+
+    size: int
+    hash: str
+
+    @classmethod
+    def of(cls, content: bytes) -> Version:
+        """Return the version that a content is."""
+        return cls(len(content), bytes_hash(content)[:12])
+
+    def lines_after(self, content: bytes) -> bytes | None:
+        """Return the lines that were appended to this version, or None if it changed in another way."""
+        before = content[: self.size]
+        after = content[self.size :]
+        if Version.of(before) != self:
+            return None
+        at_line_start = not before or before.endswith(b"\n") or after[:1] in {b"\n", b""}
+        return after if at_line_start else None
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What the name of a hidden file records."""
+
+    file: str
+    """The hidden name itself."""
+    name: str
+    """Name of the note."""
+    inode: int = 0
+    old: Version | None = None
+    """The content of the note before, which has that inode. None for a draft, and for a kept file."""
+    new: Version | None = None
+    """The content that replaces it; None if the note is removed."""
+    kept: bool = False
+    """Whether it is for the owner to look at: nothing else is known of it."""
+
+    @classmethod
+    def draft(cls, name: str) -> Hidden:
+        """Return a name for new content that is not in its place yet."""
+        return cls(f".{_label(name)}.new-{os.urandom(6).hex()}.tmp", name)
+
+    @classmethod
+    def out(cls, name: str, inode: int, old: Version, new: Version | None) -> Hidden:
+        """Return a name for the content of a note while it is replaced or removed."""
+        versions = "-".join(f"{version.size:x}-{version.hash}" for version in (old, new) if version is not None)
+        file = f".{_label(name)}.old-{inode:x}-{versions}-{os.urandom(6).hex()}.tmp"
+        return cls(file, name, inode, old, new)
+
+
+def hidden_files(folder: Folder, note: str | None = None) -> list[Hidden]:
+    """Return the hidden files of replacements and removals in a folder, or those of one note.
+
+    Those of processes that are still at work are among them.
+    """
+    names = folder.names()
+    hidden = [each for name in names if name.startswith(".") and (each := _parse(name)) is not None]
+    if note is not None:
+        return [replace(each, name=note) for each in hidden if each.name == _label(note)]
+    full = {_label(name): name for name in names} if hidden else {}
+    return [replace(each, name=full.get(each.name, each.name)) for each in hidden]
+
+
+def kept_name(name: str) -> str:
+    """Return a hidden name for content that is kept for the owner."""
+    return f".{_label(name)}.{os.urandom(6).hex()}.kept"
+
+
+def _parse(file: str) -> Hidden | None:
+    if match := _NAME.fullmatch(file):
+        label, inode, old_size, old_hash, new_size, new_hash = match.groups()
+        old = Version(int(old_size, 16), old_hash) if old_size else None
+        new = Version(int(new_size, 16), new_hash) if new_size else None
+        return Hidden(file, label, int(inode or "0", 16), old, new)
+    match = _KEPT.fullmatch(file)
+    return Hidden(file, match[1], kept=True) if match else None
+
+
+def _label(name: str) -> str:
+    """Return the form of the name in hidden names, shortened if it is too long."""
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= _LONGEST_LABEL else f"{name[:16]}-{bytes_hash(encoded)[:16]}"
+
 
 SETTLE_SECONDS = 2.0
 """Longest wait in seconds for a program that has the old file open for writing; after it, its file is put back."""
@@ -382,3 +488,97 @@ def _try_lock(descriptor: int) -> bool:
     except (ImportError, OSError):  # a system or a disk without such locks
         return True
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A hidden file next to a note, which may hold text of it."""
+
+    file: Path
+    note: Path
+    kept: bool
+    """True if it is for the owner to look at, False if `recover` can finish it."""
+    active: bool
+    """True if a process is at work on it at this moment."""
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """Return what the file is, and what to do."""
+        file = repr(str(self.file))
+        note = repr(str(self.note))
+        if self.kept:
+            message = f"{file} holds what another program saved while {note} was replaced."
+            return Diagnostic("write_unfinished", message, "Copy what you need from it, then delete it.")
+        if self.active:
+            message = f"{file} is part of a replacement of {note} that another process makes now."
+            return Diagnostic("write_unfinished", message, "Run the command again in a moment.")
+        message = f"A process was killed while it wrote {note}; {file} may hold text of it."
+        remedy = (
+            "Run `memoriter index`. If the file stays, close the programs that have the note open, and run it again."
+        )
+        return Diagnostic("write_unfinished", message, remedy)
+
+
+def unfinished(folders: Iterable[str]) -> list[Unfinished]:
+    """Return the hidden files of replacements and removals in some folders. Only names are looked at."""
+    return [each for path in folders for each in _unfinished_in(path)]
+
+
+def recover(folders: Iterable[str]) -> list[Diagnostic]:
+    """Finish what killed processes left in some folders, and return a receipt for each file that is gone.
+
+    A file that another program changed gets its name back, or is kept under a hidden name. What cannot be finished now
+    stays; `unfinished` reports it.
+    """
+    return [each for path in folders for each in _recover_in(path)]
+
+
+def _unfinished_in(path: str) -> Iterator[Unfinished]:
+    with suppress(OSError), open_folder(path, ()) as folder:
+        for hidden in hidden_files(folder):
+            active = False
+            try:
+                with lock_left(folder, hidden) as free:
+                    active = not free
+            except FileNotFoundError:
+                continue
+            except OSError:  # reported like any other, because it may hold text
+                pass
+            yield Unfinished(Path(path, hidden.file), Path(path, hidden.name), hidden.kept, active)
+
+
+def _recover_in(path: str) -> Iterator[Diagnostic]:
+    with suppress(OSError), open_folder(path, ()) as folder:
+        left = [hidden.name for hidden in hidden_files(folder) if not hidden.kept]
+        for name in dict.fromkeys(left):
+            with suppress(OSError, MemoriterError):
+                yield from _recover_note(folder, name)
+        if left:
+            folder.sync()
+
+
+def _recover_note(folder: Folder, name: str) -> Iterator[Diagnostic]:
+    with ExitStack() as stack:
+        with suppress(FileNotFoundError):  # the note was removed
+            stack.enter_context(open_locked(folder, name))
+        for hidden, outcome, file in sweep(folder, name):
+            if outcome not in {"open", "busy", "gone"}:
+                yield _receipt(Path(folder.path, name), hidden, outcome, Path(folder.path, file))
+
+
+def _receipt(note: Path, hidden: Hidden, outcome: Outcome, file: Path) -> Diagnostic:
+    begin = f"A process was killed while it wrote {str(note)!r}"
+    if outcome == "kept":
+        message = f"{begin}; others changed the note in two ways meanwhile, and one of them is in {str(file)!r}."
+        return Diagnostic("recovered", message, "Copy what you need from it, then delete it.")
+    if outcome == "added":
+        what = "lines that another program had added meanwhile are in the note now"
+    elif outcome == "restored":
+        what = "another program had changed the old text or has it open, so the note has that text again"
+    elif outcome == "undone":
+        what = "the new text had not been put in place, and was deleted"
+    elif hidden.new is None:
+        what = "the note is removed now"
+    else:
+        what = "its old text was deleted"
+    return Diagnostic("recovered", f"{begin}: {what}.", f"Look at the note in {str(note.parent)!r}.")

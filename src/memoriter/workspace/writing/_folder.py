@@ -255,7 +255,8 @@ def open_locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bo
             except FileNotFoundError:
                 if not make:
                     raise
-                _create_empty(folder, name)
+                with suppress(FileExistsError):
+                    os.close(folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
                 continue
             if _is_same_file(lock_descriptor, descriptor) and has_name(folder, name, lock_descriptor):
                 yield descriptor
@@ -333,13 +334,6 @@ def _open_in(stack: ExitStack, folder: Folder, name: str, flags: int) -> int:
     descriptor = folder.open(name, flags)
     stack.callback(os.close, descriptor)
     return descriptor
-
-
-def _create_empty(folder: Folder, name: str) -> None:
-    try:
-        os.close(folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
 
 
 def _require_plain_file(folder: Folder, name: str, descriptor: int) -> None:
