@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoriter.config import remove_value, set_value
-from memoriter.config._tree import parse
+from memoriter.config._document import parse
 from memoriter.errors import ConfigError
 
 NAMES = st.sampled_from(["a", "b", "memory", "x-y", "layout"])

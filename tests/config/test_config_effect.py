@@ -11,7 +11,7 @@ from setting_effects import FEATURES, effect_of, setting_key
 from source_texts import parsed
 
 PACKAGE = Path(__file__).parents[2] / "src" / "memoriter"
-IN_CONFIG = ("_search.py", "_configuration.py")
+IN_CONFIG = ("_schema.py", "_configuration.py")
 """Files of the package that give settings an effect themselves."""
 ONE_VALUE = {"agents.defaults.memorySearch.store.driver"}
 """Settings with a single possible value."""

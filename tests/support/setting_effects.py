@@ -6,10 +6,9 @@ from typing import Literal, NamedTuple
 
 from memoriter.config import Configuration
 from memoriter.config._effects import missing_features
-from memoriter.config._section import all_sections
+from memoriter.config._section import SEARCH, all_sections
 
 Key = tuple[str, ...]
-SEARCH: Key = ("agents", "defaults", "memorySearch")
 LONG_TERM: Key = ("plugins", "entries", "memory-lancedb")
 FEATURES = missing_features(Configuration(extensions=all_sections()))
 CAPTURE = "`autoCapture` is not false"

@@ -7,11 +7,10 @@ from memoriter.lazy import lazy_names
 if TYPE_CHECKING:
     from memoriter.config._check import reference
     from memoriter.config._configuration import Configuration, check_text, load, with_values
-    from memoriter.config._document import Origin, expand
+    from memoriter.config._document import Origin, expand, parse_value
     from memoriter.config._edit import remove_value, set_value, setting_names
     from memoriter.config._effects import effect_diagnostics, names_file, settings_without_effect
     from memoriter.config._home import check_home, foreign_diagnostics, locate_index, notices_of, usual_index_path
-    from memoriter.config._openclaw import openclaw_file, secret_files, state_of
     from memoriter.config._openclaw_keys import openclaw_keys
     from memoriter.config._places import (
         LONGEST_FILE,
@@ -29,30 +28,30 @@ if TYPE_CHECKING:
         in_repository,
         index_path,
         missing_remedy,
+        openclaw_file,
+        secret_files,
+        state_of,
         untrusted_diagnostic,
         user_home_of,
         workspace_key,
     )
     from memoriter.config._schema import (
-        Citations,
-        Compaction,
-        ModelProvider,
-        Settings,
-    )
-    from memoriter.config._search import (
         Batch,
         Cache,
+        Citations,
+        Compaction,
         DayBudget,
         Engine,
         Local,
         MemorySearch,
+        ModelProvider,
         RemoteSection,
         RerankRemote,
+        Settings,
         Store,
         default_local_model,
     )
     from memoriter.config._section import Doc, ExtensionSection, Section, Whole, positive_or_default
-    from memoriter.config._tree import parse_value
     from memoriter.config._trust import TrustedFolder, TrustStore
 
 __all__ = [
@@ -127,23 +126,21 @@ __getattr__ = lazy_names(
     {
         "_check": "reference",
         "_configuration": "Configuration check_text load with_values",
-        "_document": "Origin expand",
+        "_document": "Origin expand parse_value",
         "_edit": "remove_value set_value setting_names",
         "_effects": "effect_diagnostics names_file settings_without_effect",
         "_home": "check_home foreign_diagnostics locate_index notices_of usual_index_path",
-        "_openclaw": "openclaw_file secret_files state_of",
         "_openclaw_keys": "openclaw_keys",
         "_places": (
             "LONGEST_FILE PROJECT_FILE IndexPlace Place agent_name cache_of check_trust chosen_file distrust_reason "
-            "find_workspace home_of in_home in_repository index_path missing_remedy untrusted_diagnostic "
-            "user_home_of workspace_key"
+            "find_workspace home_of in_home in_repository index_path missing_remedy openclaw_file secret_files "
+            "state_of untrusted_diagnostic user_home_of workspace_key"
         ),
-        "_schema": "Citations Compaction ModelProvider Settings",
-        "_search": (
-            "Batch Cache DayBudget Engine Local MemorySearch RemoteSection RerankRemote Store default_local_model"
+        "_schema": (
+            "Batch Cache Citations Compaction DayBudget Engine Local MemorySearch ModelProvider RemoteSection "
+            "RerankRemote Settings Store default_local_model"
         ),
         "_section": "Doc ExtensionSection Section Whole positive_or_default",
-        "_tree": "parse_value",
         "_trust": "TrustStore TrustedFolder",
     },
 )

@@ -11,8 +11,7 @@ from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin
 
-from memoriter.config._schema import Settings
-from memoriter.config._search import ELSEWHERE
+from memoriter.config._schema import ELSEWHERE, Settings
 from memoriter.config._section import (
     ExtensionSection,
     Key,
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
+    from memoriter.config._document import Tree
     from memoriter.config._section import Doc
-    from memoriter.config._tree import Tree
 
 _S = TypeVar("_S", bound=Section)
 EXPECTED = {
@@ -143,7 +142,7 @@ def to_problem(key: Key, error: Mapping[str, Any]) -> Problem:
         return Problem(key, unknown_key_message(key))
     setting, declaration = _setting_at(key)
     if declaration is not None:  # pydantic names each type of a union below the setting
-        expected = type_name(declaration).replace(" | ", " or ")
+        expected = describe_type(declaration.type).replace(" | ", " or ")
         shown = describe_value(error["input"])
         return Problem(setting, f"The setting {dotted(setting)} must be {expected}, not {shown}.")
     if kind == "literal_error":
@@ -279,8 +278,9 @@ def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Setti
     for name, item in fields_by_key(section).items():
         key = f"{at}.{name}" if at else name
         below = inner_section(item.type)
-        if below is None or is_repeated(key):
-            yield SettingRow(key, type_name(item), default(item), description(item))
+        if below is None or key == "agents.list[].memorySearch":  # its settings are those of the defaults
+            value = {} if item.default is MISSING else item.default
+            yield SettingRow(key, describe_type(item.type), value, description(item))
         elif is_list(item.type):
             yield from reference(below, f"{key}[]")
         else:
@@ -292,23 +292,10 @@ def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Setti
             yield from reference(extension, f"{at}.{name}" if at else name)
 
 
-def is_repeated(key: str) -> bool:
-    """Return whether the settings at this key are already listed at another key."""
-    return key == "agents.list[].memorySearch"
-
-
 def description(item: Field[Any]) -> str:
     doc = doc_of(item)
     limits = range_text(doc) or doc.limits
     return f"{doc.text} ({limits})" if limits else doc.text
-
-
-def default(item: Field[Any]) -> Any:
-    return {} if item.default is MISSING else item.default
-
-
-def type_name(item: Field[Any]) -> str:
-    return describe_type(item.type)
 
 
 def describe_type(annotation: Any) -> str:

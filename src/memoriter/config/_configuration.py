@@ -8,8 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoriter.config._check import InvalidSettings, Problem, parse_settings, range_problems
-from memoriter.config._document import Origin, display_value, make_document, read_document
-from memoriter.config._openclaw import state_of, workspace_in
+from memoriter.config._document import (
+    Origin,
+    display_value,
+    locate,
+    make_document,
+    merge,
+    parse,
+    read_document,
+    remove_key,
+    table,
+)
 from memoriter.config._places import (
     AGENT,
     DEFAULT_AGENT,
@@ -19,11 +28,13 @@ from memoriter.config._places import (
     chosen_file,
     find_workspace,
     in_home,
+    state_of,
     user_home_of,
+    workspace_in,
 )
-from memoriter.config._schema import Settings
-from memoriter.config._search import resolved
+from memoriter.config._schema import Settings, resolved
 from memoriter.config._section import (
+    SEARCH,
     ExtensionSection,
     Key,
     all_sections,
@@ -32,7 +43,6 @@ from memoriter.config._section import (
     leaves,
     section_of_extension,
 )
-from memoriter.config._tree import locate, merge, parse, remove_key, table
 from memoriter.errors import ConfigError
 from memoriter.permissions import owners_of
 from memoriter.types import Diagnostic
@@ -42,9 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from memoriter.config._document import ConfigDocument, OriginKind
-    from memoriter.config._search import MemorySearch
-    from memoriter.config._tree import Tree
+    from memoriter.config._document import ConfigDocument, OriginKind, Tree
+    from memoriter.config._schema import MemorySearch
 
 
 DEFAULT = Origin("default")
@@ -183,6 +192,10 @@ class Configuration:
         usual = self.usual_workspace if is_default else None
         return str(usual or state / f"workspace-{name}")
 
+    def is_written(self, key: Key) -> bool:
+        """Return whether a file or the caller has set a value."""
+        return any(locate(document.tree, key)[0] for document in self.documents)
+
     def origin(self, key: Key) -> Origin:
         for document in reversed(self.documents):
             is_written, offset = locate(document.tree, key)
@@ -199,7 +212,7 @@ class Configuration:
         return [
             (dotted(key), display_value(item, value), self.origin(key))
             for key, item, value in leaves(self.in_force(), extensions=self._all_extensions())
-            if key[3:4] != ("memorySearch",) or any(locate(document.tree, key)[0] for document in self.documents)
+            if key[3:4] != ("memorySearch",) or self.is_written(key)
         ]
 
     def in_force(self) -> Settings:
@@ -361,8 +374,6 @@ def merge_agent_defaults(tree: Tree) -> Tree:
     ]
     return {**tree, "agents": {**agents, "list": merged_agents}} if agent_list else tree
 
-
-SEARCH = ("agents", "defaults", "memorySearch")
 
 ALLOWED: tuple[Key, ...] = (
     (*SEARCH, "chunking"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from memoriter.config._section import dotted
-from memoriter.config._tree import parse, table
+from memoriter.config._document import parse, table
+from memoriter.config._section import SEARCH, dotted
 from memoriter.errors import ConfigError
 from memoriter.json_text import find, has_value, members, put, remove, with_object
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 Names = tuple[str, ...]
 """The names that lead to a setting, from the outermost section inwards."""
 
-SEARCH = ("agents", "defaults", "memorySearch")
 RERANK = (*SEARCH, "query", "rerank")
 """Its settings are called as those of the embedding provider, which are meant by a name alone."""
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memoriter.config._section import dotted
-from memoriter.config._tree import locate, table
+from memoriter.config._document import table
+from memoriter.config._section import SEARCH, dotted
 from memoriter.types import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memoriter.config._configuration import Configuration
-    from memoriter.config._search import MemorySearch
+    from memoriter.config._document import Tree
+    from memoriter.config._schema import MemorySearch
     from memoriter.config._section import Key
-    from memoriter.config._tree import Tree
 
 REMEDY = "Remove what has no effect from the file that `memoriter config path` prints, or keep it for OpenClaw."
-SEARCH: Key = ("agents", "defaults", "memorySearch")
 
 
 class Missing(NamedTuple):
@@ -71,7 +70,7 @@ def index_path_keys(configuration: Configuration) -> tuple[str, ...]:
     count = len(configuration.settings.agents.list)
     agents: list[Key] = [("agents", "defaults"), *(("agents", "list", number) for number in range(count))]
     keys = [(*agent, "memorySearch", "store", "path") for agent in agents]
-    return tuple(dotted(key) for key in keys if any(locate(each.tree, key)[0] for each in configuration.documents))
+    return tuple(dotted(key) for key in keys if configuration.is_written(key))
 
 
 def names_file(model: str) -> bool:
@@ -95,7 +94,7 @@ def model_keys(configuration: Configuration) -> tuple[str, ...]:
         key = (*agent, "memorySearch", "model")
         runs_file = provider in {"local", "onnx"} and search.local.model_path is None and names_file(search.model)
         if provider in {"bundled", "none", "local", "onnx"} and search.model and not runs_file:
-            keys += [dotted(key)] if any(locate(each.tree, key)[0] for each in configuration.documents) else []
+            keys += [dotted(key)] if configuration.is_written(key) else []
     return tuple(keys)
 
 
@@ -111,25 +110,19 @@ def _switched_off(search: MemorySearch) -> Iterator[tuple[tuple[str, ...], str, 
 
 def effect_diagnostics(configuration: Configuration) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for each missing feature that the configuration has settings for."""
+    features = missing_features(configuration)
     written = (
+        *((_written_keys(configuration, feature), feature.reason, REMEDY) for feature in features),
         (unsupported_keys(configuration), FOREIGN_REASON, REMEDY),
         (model_keys(configuration), MODEL_REASON, MODEL_REMEDY),
         (index_path_keys(configuration), INDEX_REASON, "Keep it: OpenClaw uses it."),
         *_switched_off(configuration.settings.agents.defaults.memory_search),
     )
-    others = tuple(
+    return tuple(
         Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", remedy)
         for keys, reason, remedy in written
         if keys
     )
-    features = missing_features(configuration)
-    unsupported = ((_written_keys(configuration, feature), feature.reason) for feature in features)
-    missing = tuple(
-        Diagnostic("settings_without_effect", f"{', '.join(keys)}: no effect, because {reason}.", REMEDY)
-        for keys, reason in unsupported
-        if keys
-    )
-    return (*missing, *others)
 
 
 def _written_keys(configuration: Configuration, feature: Missing) -> list[str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memoriter.config._configuration import Configuration
     from memoriter.config._places import IndexPlace, Place
-    from memoriter.config._search import MemorySearch
+    from memoriter.config._schema import MemorySearch
     from memoriter.permissions import Owners
 
 STATE = ("memory", "journal", "uploads", "agents", "models", "serve")
@@ -126,14 +126,11 @@ def _close_state(folder: Path, keep: Collection[Path], exposure: Exposure) -> No
     if folder.name == "serve":
         exposure.close_tree(folder, keep=keep, but=lambda name: name.endswith(".json"))
         return
-    if folder.name != "memory":
+    names = _list_names(folder) if folder.name == "memory" else []
+    if not any(name.lower().endswith(".md") for name in names):
         exposure.close_tree(folder, keep=keep)
         return
-    notes = any(name.lower().endswith(".md") for name in _list_names(folder))
-    if not notes:
-        exposure.close_tree(folder, keep=keep)
-        return
-    for name in _list_names(folder):
+    for name in names:
         path = folder / name
         if path.is_file() and not name.lower().endswith(".md"):
             exposure.close(path)

@@ -11,9 +11,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from memoriter.config._document import REFERENCE
+from memoriter.config._document import REFERENCE, table
 from memoriter.config._places import agent_name
-from memoriter.config._tree import table
 from memoriter.permissions import is_loose
 from memoriter.plain_file import read_plain
 from memoriter.providers import AUTO, BY_NAME, NONE, PROCESS
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memoriter.config._configuration import Configuration
-    from memoriter.config._search import MemorySearch
+    from memoriter.config._schema import MemorySearch
 
 LONGEST = 1 << 20
 """Maximum bytes of a file with keys."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str | int, ...]
 """The path of a value in a file: names as written there, and positions in lists."""
+SEARCH = ("agents", "defaults", "memorySearch")
+"""The key of the search settings of all agents."""
 
 OTHER_NAMES = {"lambda_": "lambda"}
 
