@@ -10,7 +10,7 @@ from memoriter.errors import UsageError
 from memoriter.ids import bytes_hash
 from memoriter.journal import ChangedSince, History, Journal
 from memoriter.pages._library import Library
-from memoriter.pages._renaming import plan_rename, rename, take_back
+from memoriter.pages._note_files import plan_rename, rename_note, take_back
 from memoriter.workspace import Workspace
 from memory_env import MemoryEnv
 
@@ -51,7 +51,7 @@ def add(memory: Memory, path: str, line: str, origin: str | None = None) -> str:
 def move(memory: Memory, old: str, new: str) -> str:
     file = memory.file_of(old)
     assert file is not None
-    return rename(memory, plan_rename(memory, Library(), file, old, new))
+    return rename_note(memory, plan_rename(memory, Library(), file, old, new))
 
 
 def writers(memory: Memory, path: str) -> list[tuple[str, str, str]]:

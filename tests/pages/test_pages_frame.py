@@ -232,8 +232,7 @@ def test_each_picture_is_small_and_shown_on_a_page() -> None:
 def test_the_wheel_has_the_templates_and_static_files(tmp_path: Path) -> None:
     from hatchling.builders.wheel import WheelBuilder
 
-    from memoriter.pages._static import FOLDER as STATIC
-    from memoriter.pages._templates import FOLDER as TEMPLATES
+    from memoriter.pages._site import STATIC, TEMPLATES
 
     (wheel,) = WheelBuilder(str(STATIC.parents[3])).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:

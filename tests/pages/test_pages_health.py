@@ -9,7 +9,7 @@ import pytest
 
 from browser import PHONE, Tab, opened
 from memoriter.access import Caller
-from memoriter.pages._remedies import problem_from
+from memoriter.pages._health import problem_from
 from memory_env import MemoryEnv, compatible
 from servers import OpenAIServer
 from serving import serving

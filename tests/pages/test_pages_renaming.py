@@ -9,7 +9,7 @@ import pytest
 
 from memoriter.errors import UsageError, WriteConflict
 from memoriter.pages._library import Library
-from memoriter.pages._renaming import RenamePlan, plan_rename, rename, take_back
+from memoriter.pages._note_files import RenamePlan, plan_rename, rename_note, take_back
 from memory_env import MemoryEnv
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def texts(env: MemoryEnv) -> dict[str, bytes]:
 def test_links_of_every_form_follow_to_another_name_and_folder(
     env: MemoryEnv, memory: Memory, library: Library
 ) -> None:
-    rename(memory, planned(memory, library, "memory/plan.md", "memory/work/Great plan (2).md"))
+    rename_note(memory, planned(memory, library, "memory/plan.md", "memory/work/Great plan (2).md"))
     assert texts(env) == {
         **{path: text.encode() for path, text in NOTES.items() if path in {"memory/planner.md", "MEMORY.md"}},
         "memory/work/Great plan (2).md": (b"# Plan\n\nSee [[Great plan (2)#Later]] and [the day](../days/one.md).\n"),
@@ -100,7 +100,7 @@ def test_pictures_and_files_beside_a_note_are_found_from_its_new_folder(
     assert plan.own.after == plan.own.before, "it stays beside them"
 
     plan = planned(memory, library, "memory/planner.md", "memory/work/now/planner.md")
-    rename(memory, plan)
+    rename_note(memory, plan)
     assert texts(env)["memory/work/now/planner.md"] == moved.encode()
     assert [number for number, _, _ in plan.own.lines] == [1, 4]
 
@@ -149,7 +149,7 @@ def test_a_link_to_another_note_keeps_its_target_if_the_new_name_would_take_it(
     env.write("memory/deep/planner.md", "# Deep\n")
     env.write("memory/deep/links.md", "[[planner]]\n")
     env.write("memory/far/links.md", "[[planner]]\n")
-    rename(memory, planned(memory, library, "memory/deep/planner.md", "memory/far/planner.md"))
+    rename_note(memory, planned(memory, library, "memory/deep/planner.md", "memory/far/planner.md"))
     assert texts(env)["memory/deep/links.md"] == b"[[memory/far/planner]]\n"
     assert texts(env)["memory/far/links.md"] == b"[[memory/planner]]\n"
     assert texts(env)["memory/other.md"] == NOTES["memory/other.md"].encode()
@@ -160,12 +160,12 @@ def test_one_undo_takes_everything_back_and_keeps_what_was_written_meanwhile(
 ) -> None:
     before = texts(env)
     os.utime(env.notes / "memory/plan.md", (1_000, 1_000))
-    name = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    name = rename_note(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
     take_back(memory, library, name, "memory/plan.md", "memory/goal.md")
     assert texts(env) == before
     assert (env.notes / "memory/plan.md").stat().st_mtime == 1_000  # it is as old as before
 
-    name = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    name = rename_note(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
     one = env.notes / "memory/days/one.md"
     one.write_text(one.read_text(encoding="utf-8") + "- Written meanwhile.\n", encoding="utf-8")
     goal = env.notes / "memory/goal.md"
@@ -181,7 +181,7 @@ def test_one_undo_takes_everything_back_and_keeps_what_was_written_meanwhile(
 
 def test_a_rename_is_one_entry_of_the_history(env: MemoryEnv, memory: Memory, library: Library) -> None:
     before = texts(env)
-    name = rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    name = rename_note(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
     changes = [each for each in memory.history().changes if each.session == name]
     assert {(each.who, each.act) for each in changes} == {("owner", "rename")}
     assert {each.path for each in changes} >= {"memory/plan.md", "memory/goal.md", "memory/points.md"}
@@ -196,7 +196,7 @@ def test_a_note_that_changes_in_the_middle_leaves_all_as_it_was(
     env.write(plan.changes[-1].path, "Somebody was faster.\n")
     before = texts(env)
     with pytest.raises(WriteConflict):
-        rename(memory, plan)
+        rename_note(memory, plan)
     assert texts(env) == before
 
 
@@ -204,7 +204,7 @@ def test_the_author_of_a_changed_line_stays(env: MemoryEnv, memory: Memory, libr
     path = memory.remember("Look at [[plan]] first.", origin="agent").path.relative_to(env.notes).as_posix()
     authors = memory.authors(path)
     assert [each for each in authors if each]
-    rename(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
+    rename_note(memory, planned(memory, library, "memory/plan.md", "memory/goal.md"))
     assert b"[[goal]]" in texts(env)[path]
     assert memory.authors(path) == authors
 

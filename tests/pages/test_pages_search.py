@@ -8,8 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from browser import PHONE
-from memoriter.pages._hits import _weaker_from, best_row
-from memoriter.pages._search import NOTHING, is_faint, sentence_of
+from memoriter.pages._search import NOTHING, _weaker_from, best_row, is_faint, sentence_of
 from memoriter.search import Marker, marker_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memoriter.pages._editing import difference, merged, with_endings
 from memoriter.pages._markdown import rendered
+from memoriter.pages._note_edits import difference, merged, with_endings
 
 TEXTS = st.text(st.sampled_from("ab \n\r#-"), max_size=60)
 

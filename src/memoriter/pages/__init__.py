@@ -1,11 +1,8 @@
 """The web pages of `memoriter serve`, on which an owner reads, searches, corrects and trusts the memory."""
 
 from memoriter.pages._library import Library
-from memoriter.pages._page import Page, PageRoute, Visit, WorkspaceLink
-from memoriter.pages._page_set import Action, PageSet
-from memoriter.pages._site import server_routes
-from memoriter.pages._table import all_pages
-from memoriter.pages._workspace import workspace_of
+from memoriter.pages._page import Action, Page, PageRoute, PageSet, Visit, WorkspaceLink, workspace_of
+from memoriter.pages._site import all_pages, server_routes
 
 __all__ = [
     "Action",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from contextlib import suppress
 from datetime import datetime  # noqa: TC003 - a field of a dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from memoriter.environment import local_time
 from memoriter.errors import PathRefused
 from memoriter.installation import CLIENT_TITLES
-from memoriter.journal import FORGET, FOUND, OWNER
+from memoriter.journal import FORGET, FOUND, OWNER, acting
 from memoriter.pages._pane import name_of
 from memoriter.values import dataclass
 from memoriter.workspace import without_mark
@@ -189,3 +190,11 @@ def _is_readable(memory: Memory, path: str) -> bool:
     except PathRefused:
         return False
     return True
+
+
+def take_back_together(memory: Memory, plan: TakeBackPlan) -> str:
+    """Take back what a plan shows, and return the name of these changes, by which one button takes them back again."""
+    name = f"rollback-{secrets.token_hex(4)}"
+    with acting(session=name):
+        memory.rollback(plan)
+    return name

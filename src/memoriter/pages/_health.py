@@ -1,13 +1,16 @@
-"""The page Health: what works, what does not, and what to do about it; remedies that the server can apply itself."""
+"""The page Health: what works, what does not, what to do about it, and passages that are nearly the same.
+
+The server carries out some remedies itself, and of others the page has the command to copy.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import MemoriterError, UsageError
-from memoriter.pages._near_copies import near_copies
-from memoriter.pages._page import Page, PageRoute
-from memoriter.pages._remedies import all_actions, problems_of
+from memoriter.codes import TRANSIENT
+from memoriter.errors import PROVIDER_FAILURES, MemoriterError, UsageError
+from memoriter.pages._page import Action, Page, PageRoute, page_sets
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
@@ -15,9 +18,8 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from memoriter.access import Caller
     from memoriter.pages._page import Visit
-    from memoriter.pages._page_set import Action
-    from memoriter.pages._remedies import Problem
 
 MOST_SKIPPED = 200
 """Skipped paths that are listed at most."""
@@ -145,6 +147,163 @@ def works_still(status: Mapping[str, Any]) -> str:
             "A passage that shares no word with the question is not found."
         )
     return "Notes can be read and written. Searches do not work."
+
+
+SIMILARITY = "0.97"
+"""The cosine from which passages count as nearly the same, if the address names none."""
+MOST_LISTED = 8
+"""Passages that are listed for each set at most."""
+MOST_SETS = 50
+"""Sets that are listed at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Passages that are nearly the same."""
+
+    points: Sequence[Mapping[str, Any]]
+    more: int
+    """Passages that are not listed."""
+    similarity: float
+
+
+async def near_copies(visit: Visit) -> Response:
+    """Return the sets of passages that are nearly the same, the largest first."""
+    given = visit.parameter("similarity") or SIMILARITY
+    picture = await visit.perform("map", similarity=_number(given))
+    reasons: Sequence[Mapping[str, str]] = picture["reasons"]
+    if not picture["points"]:
+        reasons = await _what_prevents_vectors(visit) or reasons
+    return await visit.render(
+        "health/_copies.html" if visit.fragment == "copies" else "health/copies.html",
+        similarity=given,
+        reasons=reasons,
+        sets=sets_of(picture),
+        found=len(picture["duplicates"]),
+        compared=len(picture["points"]),
+        passages=picture["chunks"],
+    )
+
+
+def sets_of(picture: Mapping[str, Any]) -> list[Copies]:
+    """Return the largest sets of passages that are nearly the same, from the answer of the operation `map`."""
+    points: Sequence[Mapping[str, Any]] = picture["points"]
+    sets: list[Copies] = []
+    for each in picture["duplicates"][:MOST_SETS]:
+        numbers: Sequence[int] = each["points"]
+        first = [points[number] for number in numbers[:MOST_LISTED]]
+        sets.append(Copies(first, len(numbers) - len(first), each["similarity"]))
+    return sets
+
+
+async def _what_prevents_vectors(visit: Visit) -> list[Mapping[str, str]]:
+    """Return why the provider computes no vectors, such as for want of a key; empty: nothing prevents it."""
+    status = await visit.attempt("status")
+    reasons: list[Mapping[str, str]] = status["health"]["reasons"] if status else []
+    return [reason for reason in reasons if reason["code"] in PROVIDER_FAILURES]
+
+
+def _number(text: str) -> float:
+    """Return a similarity of the address. Raises UsageError."""
+    try:
+        return float(text)
+    except ValueError as error:
+        message = f"The similarity {text!r} is not a number."
+        raise UsageError(message, remedy="Give a number from 0.5 to 1.") from error
+
+
+def _report_indexing(answer: Mapping[str, Any]) -> str:
+    changed = sum(answer[name] for name in ("added", "changed", "removed"))
+    vectors = answer.get("embedded", 0)
+    pending = answer.get("pending", 0)
+    wait = f"; {pending:,} passages wait for vectors" if pending else ""
+    return f"Indexed: {changed:,} files changed, {vectors:,} vectors computed{wait}."
+
+
+def _report_search(status: Mapping[str, Any]) -> str:
+    canaries: Sequence[Mapping[str, Any]] = status.get("canaries", [])
+    found = sum(canary["found"] for canary in canaries)
+    return f"Checked: {found} of {len(canaries)} known passages are found by their own words."
+
+
+ACTIONS = (
+    Action("index", "Index now", "memoriter index", "index", "write", _report_indexing, offered=True),
+    Action(
+        "index-force",
+        "Index everything again",
+        "memoriter index --force",
+        "index",
+        "admin",
+        _report_indexing,
+        {"force": True},
+    ),
+    Action(
+        "check",
+        "Search for known passages",
+        "memoriter status --deep",
+        "status",
+        "read",
+        _report_search,
+        {"deep": True},
+        offered=True,
+    ),
+)
+"""The actions of memoriter itself."""
+_COMMAND = re.compile(r"`([^`]+)`")
+PASSING = TRANSIENT | {"warming", "not_indexed", "no_notes"}
+RESTART = "This server read its settings and keys when it started: after you change them, start it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong, and what to do about it."""
+
+    code: str
+    message: str
+    remedy: str
+    transient: bool
+    """Whether it resolves itself, or is about a note and not about the memory."""
+    actions: tuple[Action, ...] = ()
+    commands: tuple[str, ...] = ()
+    """Commands to copy, which this server does not carry out."""
+    hint: str = ""
+
+
+def all_actions() -> tuple[Action, ...]:
+    """Return what the page Health can do."""
+    return (*ACTIONS, *(action for each in page_sets() for action in each.actions))
+
+
+def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
+    """Return a problem from a diagnostic as JSON; only actions that the caller may carry out are among `actions`."""
+    remedy = reason.get("remedy", "")
+    code = reason.get("code", "")
+    written = [text for text in _COMMAND.findall(remedy) if text.startswith(("memoriter", "pip"))]
+    here = remedy.replace("` in a terminal", "")  # such a command asks a question there
+    by_command = {action.command: action for action in all_actions()}
+    named = [by_command[text] for text in _COMMAND.findall(here) if text in by_command]
+    settings = code in PROVIDER_FAILURES or code in {"config", "qmd_missing"}
+    actions = tuple(action for action in named if caller.allows(action.scope))
+    commands = tuple(text for text in written if text not in {action.command for action in actions})
+    hint = RESTART if settings else ""
+    return Problem(code, reason["message"], remedy, code in PASSING, actions, commands, hint)
+
+
+def problems_of(status: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], caller: Caller) -> list[Problem]:
+    """Return each problem of a memory once, those that stay first.
+
+    Args:
+        status: the answer of the operation `status`.
+        parts: the answer of the operation `parts`.
+        caller: who looks at them.
+    """
+    reasons: list[Mapping[str, str]] = [*status["health"]["reasons"]]
+    if (sidecar := status.get("sidecar")) and (reason := sidecar.get("reason")):
+        reasons.append(reason)
+    reasons += [{**part, "code": part["name"]} for part in parts if not part["works"]]
+    once = {reason["message"]: reason for reason in reversed(reasons)}
+    problems = [problem_from(reason, caller) for reason in reversed(once.values())]
+    return sorted(problems, key=lambda problem: problem.transient)
 
 
 PAGE = Page(

@@ -1,19 +1,21 @@
-"""The history of notes: each change with its author and an undo, who wrote each line, and the changes of a day."""
+"""The history of notes: each change with its author and an undo, who wrote each line, and the changes of a day.
+
+The review has what agents and tokens wrote since the last one, and a rollback takes back all changes of a conversation.
+"""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memoriter.errors import UsageError
+from memoriter.errors import MemoriterError, UsageError
+from memoriter.ids import bytes_hash, content_hash
 from memoriter.journal import ChangedSince, acting, taken_back
-from memoriter.pages._changes import ShownChange, newest_id, noted_path, shown_change, shown_changes
-from memoriter.pages._page import Page, PageRoute
+from memoriter.pages._changes import ShownChange, newest_id, noted_path, shown_change, shown_changes, take_back_together
+from memoriter.pages._page import Page, PageRoute, workspace_of
 from memoriter.pages._pane import name_of
-from memoriter.pages._review import review, send_review
-from memoriter.pages._rollback import ask_rollback, rollback
-from memoriter.pages._workspace import workspace_of
 from memoriter.values import dataclass
+from memoriter.web import problem_of
 from memoriter.workspace import without_mark
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from memoriter.access import Caller
-    from memoriter.journal import Change, NoteWithout
+    from memoriter.journal import Change, NoteWithout, TakeBackPlan
     from memoriter.memory import Memory
     from memoriter.pages._page import Visit
 
@@ -82,12 +84,11 @@ async def show(visit: Visit) -> Response:
 async def lines(visit: Visit) -> Response:
     """Return the lines of a note with who wrote each, and of one of them all that is known."""
     path = visit.parameter("path")
-    wanted = visit.parameter("line")
+    number = visit.number("line") or 0
 
     def collect(memory: Memory) -> dict[str, Any]:
         excerpt = memory.read(path)
         texts = excerpt.text.removesuffix("\n").split("\n") if excerpt.text else []
-        number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else 0
         origin = memory.line_origin(path, number) if 1 <= number <= len(texts) else None
         return {
             "groups": _grouped(memory, path, texts, visit.caller),
@@ -96,7 +97,9 @@ async def lines(visit: Visit) -> Response:
         }
 
     values = await visit.with_memory("read", collect)
-    return await visit.render("history/lines.html", path=path, name=name_of(path), line=wanted, **values)
+    return await visit.render(
+        "history/lines.html", path=path, name=name_of(path), line=visit.parameter("line"), **values
+    )
 
 
 def _grouped(memory: Memory, path: str, texts: Sequence[str], caller: Caller) -> list[LinesOf]:
@@ -194,6 +197,135 @@ def _together(changes: Sequence[ShownChange]) -> list[Together]:
     for each in changes:
         groups.setdefault(each.change.session or each.change.id, []).append(each)
     return [Together(key if len(group) > 1 else "", group) for key, group in groups.items()]
+
+
+SHOWN = 20
+"""Changes that are listed below the one that is decided about."""
+
+
+async def review(visit: Visit) -> Response:
+    """Return the oldest change that nobody has reviewed, with what can be done, and those after it."""
+    return await _review_page(visit)
+
+
+async def send_review(visit: Visit) -> Response:
+    """Keep, correct or drop a change, or keep all that were shown, and lead to the next one."""
+    form = await visit.form()
+    deed = form.get("act", "keep")
+
+    def act(memory: Memory) -> str:
+        waiting = memory.unreviewed().changes
+        found = next((each for each in waiting if each.id == form.get("id")), None)
+        if found is None:
+            raise UsageError("This change does not wait for a review any more.", remedy="See what waits now.")
+        if deed == "drop":
+            return newest_id(memory, noted_path(memory.undo(found.id)), "undo")
+        text = form.get("text", "").replace("\r\n", "\n")
+        is_corrected = deed == "keep" and "text" in form and text.strip("\n") != text_of(found).strip("\n")
+        path = noted_path(memory.undo(found.id, dry_run=True)) if is_corrected else ""
+        if is_corrected:
+            memory.amend(found, text)
+        memory.mark_reviewed(found)
+        return newest_id(memory, path, "review") if is_corrected else ""
+
+    try:
+        back = await visit.with_memory("admin", act)
+    except MemoriterError as error:
+        if not visit.caller.allows("admin"):
+            raise
+        return await _review_page(visit, error)
+    done = {"drop": "dropped", "all": "all"}.get(deed, "corrected" if back else "kept")
+    return visit.redirect("/history/review", done=done, back=back)
+
+
+def text_of(change: Change) -> str:
+    """Return the lines that a change added, if they stand together; empty: they do not, or there are none."""
+    adding = [hunk for hunk in change.hunks or () if any(hunk.added)]
+    return "\n".join(change.added) if len(adding) == 1 else ""
+
+
+async def _review_page(visit: Visit, error: MemoriterError | None = None) -> Response:
+    def collect(memory: Memory) -> dict[str, Any]:
+        changes = memory.unreviewed().changes[::-1]
+        shown = shown_changes(memory, changes[: SHOWN + 1], visit.caller)
+        return {
+            "first": shown[0] if shown else None,
+            "text": text_of(shown[0].change) if shown else "",
+            "later": shown[1:],
+            "count": len(changes),
+            "last": changes[-1].id if changes else "",
+            "of_session": sum(each.session == changes[0].session for each in changes) if changes else 0,
+        }
+
+    values = await visit.with_memory("admin", collect)
+    problem = problem_of(error, f"The page {visit.page.name}") if error else None
+    done = visit.parameter("done") if problem is None else ""
+    status = problem.status if problem else 200
+    return await visit.render(
+        "history/review.html", status, done=done, back=visit.parameter("back"), problem=problem, **values
+    )
+
+
+async def ask_rollback(visit: Visit) -> Response:
+    """Return what taking back the changes of a conversation does. Nothing is changed."""
+    return await _rollback_page(visit, visit.parameter("id"), visit.parameter("back"))
+
+
+async def rollback(visit: Visit) -> Response:
+    """Take back what the plan showed; if a note has changed since, show the plan as it is now."""
+    form = await visit.form()
+    session = form.get("id", "")
+
+    def act(memory: Memory) -> str:
+        plan = memory.plan_rollback(session=session)
+        return take_back_together(memory, plan) if digest_of(plan) == form.get("planned") else ""
+
+    name = await visit.with_memory("admin", act)
+    if not name:
+        return await _rollback_page(visit, session, changed=True)
+    return visit.redirect("/history/together", id=form.get("shown", "") or session, back=name)
+
+
+async def _rollback_page(visit: Visit, session: str, back: str = "", *, changed: bool = False) -> Response:
+    """Return the page with the plan.
+
+    Args:
+        visit: the request.
+        session: the conversation.
+        back: what was just done, which a button takes back; empty: nothing.
+        changed: whether a note has changed since the plan was shown.
+    """
+
+    def collect(memory: Memory) -> dict[str, Any]:
+        plan = memory.plan_rollback(session=session)
+        done = memory.plan_rollback(session=back) if back else None
+        return {
+            "plan": plan,
+            "notes": [_shown(note) for note in plan.notes],
+            "planned": digest_of(plan),
+            "changes": [shown_change(memory, each, visit.caller) for each in plan.changes],
+            "done": done,
+            "done_planned": digest_of(done) if done else "",
+        }
+
+    values = await visit.with_memory("admin", collect)
+    status = 409 if changed else 200
+    return await visit.render("history/together.html", status, session=session, back=back, changed=changed, **values)
+
+
+def _shown(note: NoteWithout) -> tuple[NoteWithout, list[tuple[str, str]]]:
+    """Return what happens to a note, with the lines that go and come back, but for blank ones."""
+    rows = [*(("goes", text) for text in note.removed), *(("comes back", text) for text in note.restored)]
+    return note, [(kind, without_mark(text)) for kind, text in rows if text.strip()]
+
+
+def digest_of(plan: TakeBackPlan) -> str:
+    """Return a text for what a plan does: it differs if any of the notes has changed since."""
+    rows = [
+        f"{note.path}\n{note.expected}\n{'' if note.content is None else bytes_hash(note.content)}"
+        for note in plan.notes
+    ]
+    return content_hash("\n".join(rows))
 
 
 PAGE = Page(

@@ -1,4 +1,7 @@
-"""Markdown of notes as HTML. HTML in a note is shown as text, and what is made of Markdown is sanitised once more."""
+"""Markdown of notes as HTML, with wiki links and the forms that note keepers use.
+
+HTML in a note is shown as text, and what is made of Markdown is sanitised once more.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from memoriter.pages._addresses import address_of
-from memoriter.pages._obsidian import add_obsidian_forms, callout_of, task_of
-from memoriter.pages._picture_links import PICTURES, is_picture
-from memoriter.pages._wiki import WIKI, NoteNames, add_wiki_links, anchor_of, section_anchor
+from memoriter.pages._addresses import PICTURES, address_of, anchor_of, is_picture, section_anchor
+from memoriter.pages._note_links import NoteNames
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
 
     from memoriter.search import Marker
 
@@ -296,3 +300,190 @@ def _lead_to_page(link: Token, path: str) -> None:
         link.attrs["href"] = address_of("/notes", anchor, path=target)
     else:
         link.attrs.pop("href", None)
+
+
+WIKI = "wiki"
+"""The mark of a link that already leads to a page."""
+LONGEST_LINK = 1_000
+"""Characters of a wiki link at most: the end is not looked for in all of a long note."""
+
+
+def wiki_address(names: NoteNames, target: str, path: str) -> str | None:
+    """Return the address of the note that a link names, with its section; None: there is no such note."""
+    name, _, section = target.partition("#")
+    found = names.find(name.strip(), path) if name.strip() else path
+    return address_of("/notes", anchor_of(section.strip()), path=found) if found else None
+
+
+def add_wiki_links(parser: MarkdownIt) -> None:
+    """Let a parser read `[[note]]`, `[[note#section]]`, `[[note|text]]` and `![[embeds]]`.
+
+    A link to no note stays as it is written. An embedded picture is shown, and an embedded note is a link. The
+    environment of a text has the `names` of all notes, and the `path` of the note with the text.
+    """
+
+    def read(state: StateInline, silent: bool) -> bool:
+        embeds = state.src.startswith("![[", state.pos)
+        if not embeds and not state.src.startswith("[[", state.pos):
+            return False
+        start = state.pos + 2 + embeds
+        end = state.src.find("]]", start, start + LONGEST_LINK)
+        inner = state.src[start:end] if end >= 0 else ""
+        if not inner or "\n" in inner or "[" in inner:
+            return False
+        target, _, text = (part.strip() for part in inner.partition("|"))
+        if embeds and is_picture(target):
+            if not silent:
+                _push_picture(state, target, text)
+            state.pos = end + 2
+            return True
+        address = wiki_address(state.env["names"], target, state.env["path"]) if target else None
+        if address is None:
+            return False
+        if not silent:
+            link = state.push("link_open", "a", 1)
+            link.attrs = {"href": address}
+            link.info = WIKI
+            state.push("text", "", 0).content = text or target
+            state.push("link_close", "a", -1)
+        state.pos = end + 2
+        return True
+
+    def _push_picture(state: StateInline, target: str, text: str) -> None:
+        picture = state.push("image", "img", 0)
+        is_size = text.replace("x", "").isdigit()  # Obsidian's width, such as 300 or 300x200
+        picture.attrs = {"src": target, "alt": "" if is_size else text}
+        picture.content = "" if is_size else text
+        picture.children = []
+
+    parser.inline.ruler.before("link", "wiki", read)
+
+
+CALLOUTS = {
+    "abstract": "note",
+    "attention": "warning",
+    "bug": "danger",
+    "caution": "warning",
+    "check": "tip",
+    "danger": "danger",
+    "done": "tip",
+    "error": "danger",
+    "failure": "danger",
+    "hint": "tip",
+    "important": "warning",
+    "success": "tip",
+    "tip": "tip",
+    "warning": "warning",
+}
+"""The look of each kind of callout; of others, that of a note."""
+LONGEST_SPAN = 2_000
+"""Characters of a highlight, a comment or a formula at most: its end is not looked for in all of a long note."""
+_CALLOUT = re.compile(r"\[!([\w-]{1,40})\][+-]?[ \t]*(.*)")
+_TASK = re.compile(r"\[([ xX/-])\][ \t]+")
+_FORMULA = re.compile(r"\$(?=[^\s$])([^$\n]{0,2000}?[^\s$])\$(?!\d)|\$\$([^$]{1,2000}?)\$\$")
+_COMMENT = re.compile(r"<!--(.{0,2000}?)-->|%%(.{1,2000}?)%%", re.DOTALL)
+
+
+def add_obsidian_forms(parser: MarkdownIt, *, comments: bool) -> None:
+    """Let a parser read `==highlights==`, comments, and formulas, whose text stays as it is written.
+
+    Args:
+        parser: the parser.
+        comments: whether comments are shown.
+    """
+
+    def read_comment(state: StateInline, silent: bool) -> bool:
+        if state.src[state.pos] not in "<%":
+            return False
+        match = _COMMENT.match(state.src, state.pos)
+        if match is None or "\n" in match[0]:
+            return False
+        if not silent and comments:
+            state.push("comment_open", "span", 1).attrs = {"class": "comment"}
+            state.push("text", "", 0).content = match[0]
+            state.push("comment_close", "span", -1)
+        state.pos = match.end()
+        return True
+
+    parser.inline.ruler.before("emphasis", "highlight", _read_highlight)
+    parser.inline.ruler.before("escape", "formula", _read_formula)
+    parser.inline.ruler.before("escape", "comment", read_comment)
+    parser.block.ruler.before("fence", "formula", _read_formula_lines, {"alt": ["paragraph", "blockquote", "list"]})
+
+
+def _read_highlight(state: StateInline, silent: bool) -> bool:
+    if not state.src.startswith("==", state.pos):
+        return False
+    start = state.pos + 2
+    end = state.src.find("==", start, min(state.posMax, start + LONGEST_SPAN))
+    inner = state.src[start:end] if end > start else ""
+    if not inner.strip() or inner != inner.strip() or "\n" in inner or inner.startswith("="):
+        return False
+    if not silent:
+        most = state.posMax
+        state.push("mark_open", "mark", 1)
+        state.pos = start
+        state.posMax = end
+        state.md.inline.tokenize(state)
+        state.push("mark_close", "mark", -1)
+        state.posMax = most
+    state.pos = end + 2
+    return True
+
+
+def _read_formula(state: StateInline, silent: bool) -> bool:
+    match = _FORMULA.match(state.src, state.pos) if state.src[state.pos] == "$" else None
+    if match is None or "\n" in match[0] or match.end() > state.posMax:
+        return False
+    if not silent:
+        code = state.push("code_inline", "code", 0)
+        code.content = (match[1] or match[2]).strip()
+        code.attrs = {"class": "formula"}
+    state.pos = match.end()
+    return True
+
+
+def _read_formula_lines(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """Read `$$` on a line of its own to the next one as a fence."""
+
+    def line(number: int) -> str:
+        return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]].strip()
+
+    if line(first) != "$$":
+        return False
+    last = next((at for at in range(first + 1, end) if line(at) == "$$"), None)
+    if last is None:
+        return False
+    if not silent:
+        fence = state.push("fence", "code", 0)
+        fence.info = "math"
+        fence.content = state.getLines(first + 1, last, state.sCount[first], keepLastLF=True)
+        fence.map = [first, last + 1]
+        state.line = last + 1
+    return True
+
+
+def task_of(inline: Token) -> None:
+    """Show the box of a task at the beginning of a list item."""
+    children = inline.children or []
+    if not children or children[0].type != "text" or (match := _TASK.match(children[0].content)) is None:
+        return
+    is_done = match[1] in "xX"
+    box = (
+        f'<span class="task" role="img" aria-label="{"done" if is_done else "open"}">{"☑" if is_done else "☐"}</span> '
+    )
+    children[0].content = children[0].content[match.end() :]
+    inline.children = [Token("html_inline", "", 0, content=box), *children]
+
+
+def callout_of(quote: Token, inline: Token) -> None:
+    """Show the kind and the title of a callout, if a quotation is one."""
+    children = inline.children or []
+    if not children or children[0].type != "text" or (match := _CALLOUT.match(children[0].content)) is None:
+        return
+    kind = match[1].lower()
+    title = match[2].strip() or kind.capitalize()
+    quote.attrs["class"] = f"callout {CALLOUTS.get(kind, 'note')}"
+    children[0].content = ""
+    heading = f'<strong class="title">{escape(title)}</strong>'
+    inline.children = [Token("html_inline", "", 0, content=heading), *children]

@@ -1,19 +1,18 @@
-"""The links of a note, as text: where they stand, and what they are called after a note was renamed."""
+"""The links of a note, as text: where they stand, which note each names, and what they are called after a renaming."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote
 
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
-
-    from memoriter.pages._wiki import NoteNames
 
 Form = Literal["wiki", "plain", "bracketed"]
 FORMS: tuple[Form, ...] = ("wiki", "plain", "bracketed")
@@ -151,3 +150,27 @@ def with_moved_files(text: str, file: Path, old: str, new: str) -> tuple[str, li
 def _quoted(link: Link, name: str) -> str:
     quoted = _QUOTED if link.form == "plain" else _QUOTED_IN_BRACKETS
     return quoted.sub(lambda found: quote(found[0], safe=""), name)
+
+
+class NoteNames:
+    """The names of all notes, by which links find them."""
+
+    def __init__(self, paths: Collection[str] = ()) -> None:
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
+        for path in sorted(paths, key=lambda each: (len(each), each)):
+            self._by_name[posixpath.basename(plain_name(path))].append(path)
+
+    def find(self, name: str, path: str) -> str | None:
+        """Return the note that a link names by its path from another note or from the root, or by its end."""
+        wanted = plain_name(name)
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(plain_name(path)), wanted))
+        ending = posixpath.normpath("/" + wanted)
+        called = self._by_name.get(posixpath.basename(wanted), [])
+        found = [each for each in called if f"/{plain_name(each)}".endswith(ending)]
+        exact = (each for place in (beside, ending[1:]) for each in found if plain_name(each) == place)
+        return next(exact, found[0] if found else None)
+
+
+def plain_name(path: str) -> str:
+    """Return a path or the name of a note as links are compared: without `.md`, in small letters."""
+    return path.lower().removesuffix(".md")

@@ -1,26 +1,27 @@
-"""The page Notes: the tree of files, notes as Markdown or as text with line numbers, and entries."""
+"""The page Notes: the tree of files, notes as Markdown with pictures or as text with line numbers, and entries."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from starlette.responses import Response
+
 from memoriter.errors import MemoriterError, UsageError
+from memoriter.pages._addresses import KINDS, PICTURES, is_picture
+from memoriter.pages._library import folder_at
 from memoriter.pages._markdown import rendered
 from memoriter.pages._note_edits import edit, new, send_edit
 from memoriter.pages._note_files import ask_forget, ask_name, delete, forget, rename, take_rename_back
 from memoriter.pages._page import Page, PageRoute
 from memoriter.pages._pane import branch, name_of, pane_of, tags
-from memoriter.pages._picture_links import PICTURES
-from memoriter.pages._pictures import picture
-from memoriter.pages._tree import folder_at
 from memoriter.web import problem_of
 from memoriter.workspace import read_front_matter, tags_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.responses import Response
+    from collections.abc import Iterator, Mapping
 
     from memoriter.memory import Memory
     from memoriter.pages._page import Visit
@@ -62,7 +63,7 @@ async def show(visit: Visit) -> Response:
     }
     if not path:
         return await visit.render("notes/page.html", note=None, problem=None, **values)
-    first = _number(visit.parameter("from")) or 1
+    first = visit.number("from") or 1
     try:
         note = await visit.perform("get", path=path, start=first)
     except MemoriterError as error:
@@ -131,7 +132,7 @@ def _addresses(memory: Memory, visit: Visit, path: str) -> dict[str, str]:
 async def preview(visit: Visit) -> Response:
     """Return the part of a note around a line, for the pane beside the hits."""
     path = visit.parameter("path")
-    line = _number(visit.parameter("line")) or 1
+    line = visit.number("line") or 1
     first = max(1, line - PREVIEW_BEFORE)
     note = await visit.perform("get", path=path, start=first, lines=PREVIEW_LINES)
     is_markdown = path.lower().endswith(".md")
@@ -174,8 +175,64 @@ async def append(visit: Visit) -> Response:
     return visit.redirect("/notes", f"L{written['startLine']}", path=written["path"], done=done)
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+LARGEST = 20_000_000
+"""Bytes of a picture at most."""
+MOST_LOOKED_AT = 20_000
+"""Files that are looked at for a picture that a link names without its folder."""
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, max-age=60",
+}
+"""A picture loads and runs nothing, also if it is opened on its own."""
+
+
+async def picture(visit: Visit) -> Response:
+    """Return a picture of the folder of notes. Raises UsageError if there is none of that name."""
+    name = visit.parameter("name")
+    beside = visit.parameter("from")
+
+    def read(root: Path) -> tuple[bytes, str] | None:
+        for file in _places_of(root, name, beside):
+            if (content := _content_of(root, file)) is not None:
+                return content, KINDS[file.suffix.lower()]
+        return None
+
+    found = None
+    if is_picture(name):
+        found = await visit.with_memory("read", lambda memory: read(memory.place.workspace))
+    if found is None:
+        raise UsageError(f"The notes have no picture {name!r}.", remedy="Check the link in the note.")
+    return Response(found[0], media_type=found[1], headers=HEADERS)
+
+
+def _places_of(root: Path, name: str, beside: str) -> Iterator[Path]:
+    """Yield where a picture may be: beside the note, below the root, or anywhere if the link has only its name."""
+    yield root / Path(beside).parent / name
+    yield root / name.lstrip("/")
+    if "/" in name:
+        return
+    left = MOST_LOOKED_AT
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        if name in files:
+            yield Path(folder, name)
+        left -= len(files)
+        if left < 0:
+            return
+
+
+def _content_of(root: Path, file: Path) -> bytes | None:
+    """Return a picture inside the root, of which no part of the path is hidden; None: it is no such file."""
+    try:
+        real = file.resolve(strict=True)
+        inside = real.relative_to(root.resolve())
+        is_open = real.is_file() and not any(part.startswith(".") for part in inside.parts)
+        if not is_open or real.suffix.lower() not in KINDS or real.stat().st_size > LARGEST:
+            return None
+        return real.read_bytes()
+    except (OSError, ValueError):
+        return None
 
 
 PAGE = Page(

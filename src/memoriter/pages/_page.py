@@ -1,19 +1,24 @@
-"""What a page is, and one request of it with what its answer needs: caller, operations, parameters, templates."""
+"""What a page is, what packages add, and one request with what its answer needs: caller, operations, templates."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.responses import RedirectResponse, Response
 
 from memoriter.access import UPLOAD, caller_of, read_form
+from memoriter.entry_points import load_all
 from memoriter.errors import MemoriterError, WriteConflict
+from memoriter.notes import open_notes
 from memoriter.pages._addresses import address_of
 from memoriter.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
 
     from starlette.requests import Request
 
@@ -21,8 +26,8 @@ if TYPE_CHECKING:
     from memoriter.discovery import Scope
     from memoriter.memory import Memory
     from memoriter.pages._library import Library
-    from memoriter.pages._templates import Templates
     from memoriter.web import OperationRunner
+    from memoriter.workspace import Workspace
 
 _T = TypeVar("_T")
 
@@ -88,7 +93,8 @@ class Site:
 
     pages: Sequence[Page]
     runner: OperationRunner
-    templates: Templates
+    render: Callable[..., str]
+    """Returns the text of a template with the values that it gets by their names."""
     library: Library
     workspaces: Callable[[Caller], Sequence[WorkspaceLink]]
     """Returns the workspaces of the server that a caller may reach; empty: it has only one."""
@@ -106,7 +112,7 @@ class Visit:
         """What the pages know of the notes between two requests."""
         self._site_workspaces = site.workspaces
         self._runner = site.runner
-        self._templates = site.templates
+        self._render_template = site.render
 
     @property
     def caller(self) -> Caller:
@@ -127,6 +133,11 @@ class Visit:
     def parameter(self, name: str) -> str:
         """Return a parameter of the address, without white space around it; empty if it is missing."""
         return self.request.query_params.get(name, "").strip()
+
+    def number(self, name: str) -> int | None:
+        """Return a parameter of the address that is a whole number; None: it is missing, or something else."""
+        text = self.parameter(name)
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
     async def form(self) -> Mapping[str, str]:
         """Return the fields of a form that was sent; of a repeated field, the last one.
@@ -185,7 +196,7 @@ class Visit:
     async def render(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return the response with a template, which gets `page`, `caller`, `visit` and these values."""
         named = {"page": self.page, "caller": self.caller, "visit": self, **values}
-        text = await self.compute(lambda: self._marked(self._templates.render(template, **named)))
+        text = await self.compute(lambda: self._marked(self._render_template(template, **named)))
         return Response(text.encode("utf-8", "replace"), status, media_type="text/html")
 
     def _marked(self, text: str) -> str:
@@ -199,3 +210,49 @@ class Visit:
         if self.fragment:
             return Response(status_code=204, headers={LOCATION: address})
         return RedirectResponse(address, 303)
+
+
+PAGES_GROUP = "memoriter.pages"
+"""The group of entry points whose objects are a `PageSet`. Only servers load them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An operation of the HTTP API that does the same as a command."""
+
+    name: str
+    label: str
+    command: str
+    operation: str
+    scope: Scope
+    report: Callable[[Any], str]
+    """Returns what the action did, as a sentence, from the answer of the operation."""
+    values: Mapping[str, Any] = MappingProxyType({})
+    offered: bool = False
+    """Whether the page Health offers it also where no problem needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSet:
+    """What a package adds to the pages."""
+
+    pages: tuple[Page, ...]
+    folder: Path
+    """The folder with `templates` and `static`, whose files have names that no other package uses."""
+    actions: tuple[Action, ...] = ()
+    """What the page Health can do about problems."""
+    day_items: str = ""
+    """The template with what the answer `day` has of the package, as items of the list of what was captured."""
+
+
+@cache
+def page_sets() -> tuple[PageSet, ...]:
+    """Return what installed packages add to the pages. One that cannot be loaded is logged, and left out."""
+    return load_all(PAGES_GROUP, PageSet)
+
+
+def workspace_of(memory: Memory) -> Workspace:
+    """Return the folder of notes of a memory. Raises TrustRemoved."""
+    config = memory.configuration.path
+    notes = open_notes(memory.place.workspace, config=config, agent=memory.agent, env=memory.environment)
+    return notes.trusted_workspace

@@ -6,7 +6,7 @@ from datetime import date, datetime  # noqa: TC003 - the examples of the docstri
 from typing import TYPE_CHECKING, Any
 
 from memoriter.environment import local_time
-from memoriter.pages._tree import folder_at, matching
+from memoriter.pages._library import folder_at, matching
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -1,19 +1,31 @@
-"""The routes of all pages, with the headers that confine them in a browser."""
+"""The table of all pages, their routes with the headers that confine them in a browser, and their files.
+
+In templates, every value is escaped unless it is marked as HTML that was sanitised.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import mimetypes
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from starlette.responses import RedirectResponse, Response
+import jinja2
+from markupsafe import Markup, escape
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from memoriter.pages import _days as days
+from memoriter.pages import _health as health
+from memoriter.pages import _history as history
+from memoriter.pages import _notes as notes
+from memoriter.pages import _search as search
+from memoriter.pages._addresses import address_of
 from memoriter.pages._library import Library
-from memoriter.pages._page import PROBLEM, Site, Visit
-from memoriter.pages._page_set import page_sets
-from memoriter.pages._static import StaticFiles
-from memoriter.pages._table import all_pages
-from memoriter.pages._templates import Templates
-from memoriter.web import OperationRunner, api_routes, problem_of
+from memoriter.pages._markdown import rendered
+from memoriter.pages._page import PROBLEM, Site, Visit, page_sets
+from memoriter.web import BASE, OperationRunner, api_routes, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from memoriter.access import BrowserSessions, Caller, Run
-    from memoriter.pages._page import Page, PageRoute, WorkspaceLink
+    from memoriter.pages._page import Page, PageRoute, PageSet, WorkspaceLink
     from memoriter.web import Events
 
 HEADERS = {
@@ -33,6 +45,16 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 """Headers of every page. Scripts, styles and pictures come from files of this server only."""
+
+
+PAGES = (search.PAGE, notes.PAGE, days.PAGE, history.PAGE, health.PAGE)
+"""The pages of memoriter itself."""
+
+
+def all_pages() -> tuple[Page, ...]:
+    """Return all pages. The first one opens at `/`."""
+    added = [page for each in page_sets() for page in each.pages]
+    return tuple(sorted((*PAGES, *added), key=lambda page: page.place))
 
 
 def server_routes(
@@ -67,13 +89,8 @@ def _page_routes(
     pages = all_pages()
     added = page_sets()
     static = StaticFiles([each.folder / "static" for each in added])
-    templates = Templates(
-        pages,
-        static.address,
-        [each.folder / "templates" for each in added],
-        day_items=[each.day_items for each in added if each.day_items],
-    )
-    site = Site(pages, OperationRunner(run, events), templates, library, workspaces)
+    render = template_renderer(pages, static.address, added)
+    site = Site(pages, OperationRunner(run, events), render, library, workspaces)
 
     async def first(_: Request) -> Response:
         return RedirectResponse(pages[0].path, 303)
@@ -111,3 +128,113 @@ async def problem_page(visit: Visit, error: Exception) -> Response:
     response = await visit.render(template, problem.status, problem=problem)
     response.headers[PROBLEM] = problem.code
     return response
+
+
+STATIC = Path(__file__).parent / "static"
+KEEP = "private, max-age=31536000, immutable"
+"""A browser may keep a file for a year: whenever a file changes, all addresses change."""
+mimetypes.add_type("text/javascript", ".js")
+
+
+class StaticFiles:
+    """The files in `static/` and in those of packages, read once.
+
+    All files share one hash, so that a script can import another one by its relative address.
+    """
+
+    ROUTE = "/static/{version}/{name}"
+
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        """Read all files; `folders` are those of packages."""
+        files = [file for folder in (*folders, STATIC) for file in sorted(folder.glob("*")) if file.is_file()]
+        self._contents = {file.name: file.read_bytes() for file in files}
+        digest = hashlib.sha256()
+        for name, content in self._contents.items():
+            digest.update(f"{name}\0{len(content)}\0".encode())
+            digest.update(content)
+        self.version = digest.hexdigest()[:16]
+
+    def address(self, name: str) -> str:
+        """Return the address of a file. Raises KeyError if there is no such file."""
+        if name not in self._contents:
+            raise KeyError(name)
+        return f"/static/{self.version}/{name}"
+
+    async def answer(self, request: Request) -> Response:
+        """Return the response with a file; an address of another version leads nowhere."""
+        name = request.path_params["name"]
+        content = self._contents.get(name)
+        if content is None or request.path_params["version"] != self.version:
+            return PlainTextResponse("The pages have no file with this address. Load the page again.\n", 404)
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Response(content, headers={"Cache-Control": KEEP}, media_type=kind)
+
+
+TEMPLATES = Path(__file__).parent / "templates"
+FIELDS = {
+    "--path": "the filter “in …”",
+    "--source": "“Kind”",
+    "--since": "“From”",
+    "--until": "“To”",
+    "--on": "“From” and “To”",
+}
+"""The names of the filters on the page Search, by the options of the command line."""
+_OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
+
+
+def template_renderer(
+    pages: Sequence[Page], static: Callable[[str], str], added: Sequence[PageSet]
+) -> Callable[..., str]:
+    """Return the function that renders a template, of `templates/` or of a package, with values by their names.
+
+    Args:
+        pages: the pages of the navigation.
+        static: returns the address of a file in `static/`.
+        added: what packages add.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([TEMPLATES, *(each.folder / "templates" for each in added)]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    day_items = [each.day_items for each in added if each.day_items]
+    values = cast("dict[str, Any]", environment.globals)
+    values.update(pages=pages, static=static, address=address_of, api=BASE, day_items=day_items)
+    environment.filters.update(figure=figure, day=day, markdown=rendered, code=with_code)
+
+    def render(name: str, /, **values: Any) -> str:
+        return environment.get_template(name).render(**values)
+
+    return render
+
+
+def figure(value: float, digits: int = 2) -> str:
+    """Return a number with so many digits after the point, and whole numbers with a comma every three digits."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+
+
+def with_code(text: str) -> Markup:
+    """Return a text as HTML, in which the parts between backticks are code, and options have their names on pages."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup().join(
+        Markup("<code>{}</code>").format(part) if at % 2 else in_page_words(part) for at, part in enumerate(parts)
+    )
+
+
+def in_page_words(text: str) -> str:
+    """Return a text in which the options of the command line have the names that they have on pages.
+
+    >>> in_page_words("Leave out --path.")
+    'Leave out the filter “in …”.'
+    """
+    return _OPTION.sub(lambda found: FIELDS.get(found[0], found[0]), text)
+
+
+def day(time: str) -> str:
+    """Return a time in ISO 8601 as a day and minutes in UTC."""
+    return f"{time[:10]} {time[11:16]} UTC" if len(time) >= 16 else time
