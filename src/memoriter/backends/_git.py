@@ -40,10 +40,7 @@ def committed_texts(root: Path, paths: Collection[str], moment: float) -> dict[s
 
     Notes of which Git does not know this are left out.
 
-    Args:
-        root: the folder of the notes.
-        paths: the notes that are wanted.
-        moment: seconds since 1970.
+    `moment` is in seconds since 1970.
     """
     if not paths or not (commit := _git(root, "rev-list", "-1", f"--before={int(moment)}", "HEAD").strip()):
         return {}

@@ -54,11 +54,7 @@ def texts_in_past(
     What the journal does not know is as in the last commit before, or else as it was first seen, unless the name of the
     note is a later day.
 
-    Args:
-        history: the changes of the notes.
-        workspace: the notes.
-        moment: the time, in the user's time zone.
-        only: the one note that is wanted; None: all.
+    `moment` is in the user's time zone, and `only` the one note that is wanted; None: all.
     """
     sources = workspace.scan().sources
     now = {source.path for source in sources if source.kind == "memory"}

@@ -283,13 +283,8 @@ def ignored_settings_diagnostic(file: Path, complaint: str) -> Diagnostic:
 def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind: OriginKind = "flag") -> Configuration:
     """Return the configuration with values that override all files.
 
-    Args:
-        configuration: The loaded configuration.
-        values: Values by dotted key as in a file, such as `agents.defaults.memorySearch.provider`.
-        kind: The origin of the values.
-
-    Raises:
-        ConfigError: A key or a value is not allowed.
+    `values` have dotted keys as in a file, such as `agents.defaults.memorySearch.provider`. Raises ConfigError if a key
+    or a value is not allowed.
     """
     tree: Tree = {}
     for key, value in values.items():
@@ -312,13 +307,7 @@ def with_values(configuration: Configuration, values: Mapping[str, Any], *, kind
 def check_text(text: str, path: Path, *, workspace: Path | None = None) -> None:
     """Check the text of a configuration file that is not written yet.
 
-    Args:
-        text: The whole text.
-        path: The file.
-        workspace: The folder whose own file this is; None: it is the user's file.
-
-    Raises:
-        ConfigError: The text is not valid; the message lists all mistakes.
+    `workspace` is the folder whose own file this is; None: it is the user's file. Raises ConfigError with all mistakes.
     """
     kind: OriginKind = "file" if workspace is None else "project"
     combine([validate(make_document(kind, parse(text, str(path)), path=path, text=text), workspace=workspace)])

@@ -159,10 +159,7 @@ def same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]
 def hunks_between(before: Sequence[Line], after: Sequence[Line], start: int = 0) -> tuple[Hunk, ...]:
     """Return the differences between the lines of two texts.
 
-    Args:
-        before: the lines of the first text.
-        after: the lines of the second text.
-        start: the number of lines above, which are the same in both.
+    `start` is the number of lines above, which are the same in both.
     """
     first, last = same_ends(before, after)
     old = before[first : len(before) - last]

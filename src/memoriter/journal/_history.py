@@ -299,9 +299,7 @@ class History:
     def differences(self, since: float, paths: Iterable[str]) -> tuple[NoteDifference, ...]:
         """Return what each note is now and was at a time, or was first seen later.
 
-        Args:
-            since: seconds since 1970.
-            paths: the notes that there are now.
+        `since` is in seconds since 1970, and `paths` are the notes that there are now.
         """
         found = list[NoteDifference]()
         for path, known, before in self.texts_at(since, paths, first_known=True):
@@ -315,11 +313,8 @@ class History:
     ) -> Iterator[tuple[str, bool, bytes | None]]:
         """Yield each note with whether the journal knows it at a time, and its content then (None: there was none).
 
-        Args:
-            time: seconds since 1970.
-            paths: the notes that there are now.
-            only: the notes that are wanted; None: all.
-            first_known: whether a note counts as it was first seen, if that was later.
+        `time` is in seconds since 1970, `paths` are the notes that there are now, and `only` those that are wanted
+        (None: all). With `first_known`, a note counts as it was first seen, if that was later.
         """
         by_path = dict[str, list[Change]]()
         for file in self._journal.files():

@@ -242,9 +242,7 @@ class Journal:
     def everything(self, since: float = 0.0, most: int | None = None) -> JournalFile:
         """Return the changes of all notes, the oldest first, without those that only found a note.
 
-        Args:
-            since: no earlier changes.
-            most: only as many, the newest; None: all.
+        No change is earlier than `since`, and `most` limits them to the newest; None: all.
         """
         found = JournalFile()
         files = [file for file in self.files() if not since or file.stat().st_mtime >= since]
@@ -453,10 +451,7 @@ class Journal:
     def _last_of(self, path: str, file: str = "", size: int = 0) -> dict[str, Any] | None:
         """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known.
 
-        Args:
-            path: the note.
-            file: its file of the journal, if that is locked.
-            size: the size of that file in bytes.
+        `file` is its file of the journal, if that is locked, with the `size` in bytes.
         """
         if not file:
             file = self._place_of(path)

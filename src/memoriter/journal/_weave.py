@@ -52,9 +52,7 @@ class Weave:
     def of(cls, changes: Sequence[Change], now: str | None) -> Weave:
         """Return the weave of the changes of a note.
 
-        Args:
-            changes: all of them, in their order.
-            now: the hash of the note after them; None: there is no note.
+        `changes` are all of them in order, and `now` is the hash of the note after them; None: there is no note.
         """
         weave = cls()
         for change in in_force(changes, now):
@@ -129,11 +127,8 @@ class Weave:
     ) -> set[Step] | None:
         """Return the hunks of a change that stay because others changed their lines since; None: nobody did.
 
-        Args:
-            number: the change.
-            own: all changes that are taken back with it.
-            removed: by the identity of a line that others removed: their hunks.
-            now: all changes.
+        `own` are all changes that are taken back with it. `removed` has, by the identity of a line that others removed,
+        their hunks.
         """
         change = self.changes[number]
         every = {(number, part) for part in range(len(change.hunks or ()) + 1)}
@@ -230,9 +225,7 @@ def taken_back(changes: Iterable[Change]) -> set[str]:
 def in_force(changes: Sequence[Change], now: str | None) -> list[Change]:
     """Return the changes that lead to what a note is, since its text was last known as a whole.
 
-    Args:
-        changes: all changes of the note, in their order.
-        now: the hash of the note after them; None: there is no note.
+    `changes` are all those of the note in order, and `now` is the hash of the note after them; None: there is no note.
     """
     found: list[Change] = []
     hash_: str | None = None
@@ -271,10 +264,8 @@ def text_at(changes: Sequence[Change], time: float, now: str | None) -> tuple[bo
 
     In the place of a line that was forgotten since, it has an empty one.
 
-    Args:
-        changes: all changes of the note, in their order.
-        time: seconds since 1970.
-        now: the hash of the note after them.
+    `changes` are all those of the note in order, `time` is in seconds since 1970, and `now` is the hash of the note
+    after them.
     """
     later = next((number for number, change in enumerate(changes) if change.at > time), len(changes))
     after = changes[later].before if later < len(changes) else now
@@ -309,9 +300,8 @@ def without_forgotten(lines: Iterable[Line]) -> bytes:
 def origin_of(changes: Sequence[Change], line: int) -> tuple[Change, tuple[str, ...]] | None:
     """Return the change that a line of a note is from, with what it replaced; None if the journal does not know.
 
-    Args:
-        changes: all changes of the note, in their order; those that did not happen are left out.
-        line: the number of the line, from 1, after them.
+    `changes` are all those of the note in order, but for those that did not happen; `line` is its number after them,
+    from 1.
     """
     at = line - 1
     for change in reversed(changes):

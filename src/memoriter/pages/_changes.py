@@ -100,11 +100,7 @@ def shown_changes(
 ) -> list[ShownChange]:
     """Return changes for a page, without those of notes that may not be read.
 
-    Args:
-        memory: the memory with the notes.
-        changes: the changes.
-        caller: who looks at them.
-        undone: the ids of the changes that were taken back.
+    `undone` has the ids of the changes that were taken back.
     """
     readable = {path: _is_readable(memory, path) for path in dict.fromkeys(change.path for change in changes)}
     return [shown_change(memory, change, caller, undone) for change in changes if readable[change.path]]

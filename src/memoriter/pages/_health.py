@@ -292,10 +292,7 @@ def problem_from(reason: Mapping[str, str], caller: Caller) -> Problem:
 def problems_of(status: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], caller: Caller) -> list[Problem]:
     """Return each problem of a memory once, those that stay first.
 
-    Args:
-        status: the answer of the operation `status`.
-        parts: the answer of the operation `parts`.
-        caller: who looks at them.
+    `status` and `parts` are the answers of the operations of these names.
     """
     reasons: list[Mapping[str, str]] = [*status["health"]["reasons"]]
     if (sidecar := status.get("sidecar")) and (reason := sidecar.get("reason")):

@@ -289,11 +289,8 @@ async def rollback(visit: Visit) -> Response:
 async def _rollback_page(visit: Visit, session: str, back: str = "", *, changed: bool = False) -> Response:
     """Return the page with the plan.
 
-    Args:
-        visit: the request.
-        session: the conversation.
-        back: what was just done, which a button takes back; empty: nothing.
-        changed: whether a note has changed since the plan was shown.
+    `back` is what was just done, which a button takes back (empty: nothing). `changed` says that a note has changed
+    since the plan was shown.
     """
 
     def collect(memory: Memory) -> dict[str, Any]:

@@ -253,9 +253,7 @@ def _plain_text(inline: Token) -> str:
 def _free(anchor: str, taken: dict[str, int]) -> str:
     """Return an anchor that no heading before it has, with a number if needed, and take it.
 
-    Args:
-        anchor: the anchor of the heading's text.
-        taken: the anchors of the headings before, with the last number that was given to each.
+    `taken` has the anchors of the headings before, with the last number that was given to each.
     """
     free = anchor
     number = taken.get(anchor, 0)
@@ -387,9 +385,7 @@ _COMMENT = re.compile(r"<!--(.{0,2000}?)-->|%%(.{1,2000}?)%%", re.DOTALL)
 def add_obsidian_forms(parser: MarkdownIt, *, comments: bool) -> None:
     """Let a parser read `==highlights==`, comments, and formulas, whose text stays as it is written.
 
-    Args:
-        parser: the parser.
-        comments: whether comments are shown.
+    `comments` says whether comments are shown.
     """
 
     def read_comment(state: StateInline, silent: bool) -> bool:

@@ -236,12 +236,8 @@ def difference(before: str, after: str) -> list[DiffRow]:
 def with_endings(original: str, edited: str) -> str:
     """Return an edited text with the ends of lines that the original has, because browsers replace them.
 
-    Args:
-        original: the text of the note.
-        edited: the text of a form, whose lines end with CRLF.
-
-    Returns:
-        The edited text. Lines that were not changed have the end that they had, and others the most common one.
+    The lines of `edited`, the text of a form, end with CRLF. Those that were not changed get the end that they had, and
+    others the most common one.
     """
     lines = _LINE.findall(original)
     ends = [line[len(line.rstrip("\r\n")) :] for line in lines]

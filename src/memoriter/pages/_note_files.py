@@ -222,13 +222,6 @@ def plan_rename(memory: Memory, library: Library, file: Path, old: str, new: str
     Raises UsageError if the note, or a new link, cannot be written, and WriteConflict if the path is taken.
 
     A link is changed only if it would lead elsewhere otherwise; in the note, that includes links to pictures and files.
-
-    Args:
-        memory: the memory with the note.
-        library: what is known of its notes.
-        file: the file of the note.
-        old: its path.
-        new: the path that it is to have.
     """
     before = library.listing(memory).names
     paths = {source.path for source in library.listing(memory).sources}
@@ -323,12 +316,7 @@ def _rename(memory: Memory, plan: RenamePlan) -> None:
 def take_back(memory: Memory, library: Library, name: str, old: str, new: str) -> None:
     """Give a note its old path and all links their old names; what was written into the notes meanwhile stays.
 
-    Args:
-        memory: the memory with the note.
-        library: what is known of its notes.
-        name: what `rename_note` returned.
-        old: the path that the note had.
-        new: its present path.
+    `name` is what `rename_note` returned, `old` the path that the note had, and `new` its present one.
 
     Raises WriteConflict if a note has the old path now.
     """

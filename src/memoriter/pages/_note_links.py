@@ -105,12 +105,8 @@ def with_names(text: str, links: Iterable[Link], name_of: Callable[[Link], str |
 def new_name(link: Link, wanted: str, path: str, names: NoteNames, *, from_root: bool) -> str | None:
     """Return how a link names a note, as much like the present name as possible; None: the form of the link cannot.
 
-    Args:
-        link: the link.
-        wanted: the note that it is to lead to.
-        path: the note with the link.
-        names: the names of all notes.
-        from_root: whether the present name is the path from the root.
+    `wanted` is the note that it is to lead to, and `path` the one with the link. `from_root` says whether the present
+    name is the path from the root.
     """
     beside = posixpath.relpath(wanted, posixpath.dirname(path) or ".")
     if link.form != "wiki":
@@ -127,11 +123,7 @@ def new_name(link: Link, wanted: str, path: str, names: NoteNames, *, from_root:
 def with_moved_files(text: str, file: Path, old: str, new: str) -> tuple[str, list[int]]:
     """Return a note whose links lead to the same pictures and files from a new folder, and the lines that are changed.
 
-    Args:
-        text: the text of the note.
-        file: the note, where it is now.
-        old: its path.
-        new: the path that it is to have.
+    `file` is where the note is now, and `old` and `new` are its paths before and afterwards.
     """
 
     def name_of(link: Link) -> str | None:

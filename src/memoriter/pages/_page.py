@@ -166,12 +166,8 @@ class Visit:
     async def perform(self, name: str, **values: Any) -> Any:
         """Return the answer of an operation of the HTTP API as JSON values.
 
-        Args:
-            name: the name of the operation in `memoriter.web.all_operations`.
-            values: its parameters by their names in Python; sequences are tuples.
-
-        Raises:
-            MemoriterError: the operation failed, or the caller may not run it.
+        `name` is one of `memoriter.web.all_operations`, and `values` are its parameters by their names in Python;
+        sequences are tuples. Raises MemoriterError if it fails, or if the caller may not run it.
         """
         return await self._runner.perform(name, self.caller, **values)
 

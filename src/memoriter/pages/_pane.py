@@ -26,10 +26,7 @@ MOST_TAGS = 300
 async def pane_of(visit: Visit, path: str = "", folder: str = "") -> dict[str, Any]:
     """Return what the template of the pane needs.
 
-    Args:
-        visit: the request.
-        path: the open note; empty: there is none.
-        folder: the folder whose content is listed, besides those that lead to the open note.
+    `path` is the open note, and `folder` is listed besides the folders that lead to it.
     """
     words = visit.parameter("filter")
 

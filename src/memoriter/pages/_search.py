@@ -116,10 +116,8 @@ async def _shown(visit: Visit, result: Mapping[str, Any], query: str, most: int)
 def is_faint(result: Mapping[str, Any], marker: Marker, *, listed: bool) -> bool:
     """Return whether the hits are so weak that a page shows them on request alone.
 
-    Args:
-        result: the answer of the API.
-        marker: matches the words of the question, none of which a faint hit has.
-        listed: whether the hits are listed by their days, without scores.
+    `marker` matches the words of the question, none of which a faint hit has. Hits that are `listed` by their days have
+    no scores.
     """
     hits: Sequence[Mapping[str, Any]] = result["results"]
     if listed or result["outcome"] == "match" or max((hit["score"] for hit in hits), default=0.0) >= FAINT_BELOW:
@@ -269,11 +267,7 @@ class FoundNote:
 def found_notes(result: Mapping[str, Any], query: str, marker: Marker, names: NoteNames) -> list[FoundNote]:
     """Return the notes of an answer of the API, in the order of their best hits.
 
-    Args:
-        result: the answer.
-        query: the question, which the note's page gets.
-        marker: matches the words of the question.
-        names: the names of all notes.
+    The page of a note gets the `query`, whose words `marker` matches.
     """
     hits: list[Mapping[str, Any]] = result["results"]
     by_path: dict[str, list[Mapping[str, Any]]] = {}

@@ -187,10 +187,7 @@ def template_renderer(
 ) -> Callable[..., str]:
     """Return the function that renders a template, of `templates/` or of a package, with values by their names.
 
-    Args:
-        pages: the pages of the navigation.
-        static: returns the address of a file in `static/`.
-        added: what packages add.
+    `static` returns the address of a file in `static/`.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([TEMPLATES, *(each.folder / "templates" for each in added)]),

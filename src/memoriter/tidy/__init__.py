@@ -2,9 +2,8 @@
 
 from memoriter.tidy._accept import KeptIds, accept
 from memoriter.tidy._model import propose_by_model
-from memoriter.tidy._notes import all_statements
 from memoriter.tidy._propose import Proposal, TidyReport, propose
-from memoriter.tidy._statements import Statement
+from memoriter.tidy._statements import Statement, all_statements
 
 __all__ = [
     "KeptIds",

@@ -11,6 +11,7 @@ from memoriter.ids import bytes_hash
 from memoriter.journal import OWNER, TIDY, acting
 from memoriter.permissions import folder_lock, replace_private
 from memoriter.plain_file import read_plain
+from memoriter.tidy._statements import lines_of
 from memoriter.workspace import Removal, RemovedPassage, apply_removal, marked
 
 if TYPE_CHECKING:
@@ -33,11 +34,8 @@ def accept(workspace: Workspace, proposal: Proposal, text: str | None, now: date
 
     What stays is written before anything goes. All changes have the session `tidy-ID` in the journal.
 
-    Args:
-        workspace: the notes.
-        proposal: what to do.
-        text: the text of the owner that comes in the place of the one that stays or is added; None: as it is.
-        now: the time, in the owner's time zone.
+    `text` is the owner's, and comes in the place of the one that stays or is added; None: there is none. `now` is in
+    the owner's time zone.
 
     Raises:
         WriteConflict: a statement is not there any more; the notes are as before, or what stays is written already.
@@ -67,7 +65,7 @@ def accept(workspace: Workspace, proposal: Proposal, text: str | None, now: date
 
 def _remove(workspace: Workspace, path: str, statements: Iterable[Statement]) -> None:
     raw = workspace.raw(path)
-    lines = _lines(raw.content)
+    lines = lines_of(raw.content)
     passages = tuple(
         RemovedPassage(first, first + len(each.lines) - 1, "\n".join(each.lines))
         for each in statements
@@ -79,7 +77,7 @@ def _remove(workspace: Workspace, path: str, statements: Iterable[Statement]) ->
 def _replace(workspace: Workspace, statement: Statement, text: str, author: str, now: datetime) -> None:
     """Put a text into the place of a statement."""
     content = workspace.raw(statement.path).content
-    lines = _lines(content)
+    lines = lines_of(content)
     first = _first_line(lines, statement)
     marker = _MARKER.match(statement.lines[0])
     entry = f"{marker[0] if marker else ''}{text}\n"
@@ -87,10 +85,6 @@ def _replace(workspace: Workspace, statement: Statement, text: str, author: str,
         entry = marked(entry, author.rpartition(", ")[0] or author, now.date().isoformat())
     new = [*lines[: first - 1], *entry.removesuffix("\n").split("\n"), *lines[first - 1 + len(statement.lines) :]]
     workspace.replace(statement.path, "\n".join(new), expected=bytes_hash(content))
-
-
-def _lines(content: bytes) -> list[str]:
-    return content.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
 
 
 def _first_line(lines: list[str], statement: Statement) -> int:

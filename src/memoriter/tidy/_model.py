@@ -59,13 +59,8 @@ def propose_by_model(
 ) -> tuple[list[Proposal], tuple[Diagnostic, ...]]:
     """Return what a language model leads to, and why it did not compare all pairs.
 
-    Args:
-        statements: those of all notes.
-        proposals: those of the rules, whose statements are left out.
-        model: the language model.
-        refused: as of `propose`.
-        different: the pairs of which the model has said that they differ, which it is not asked about again.
-        dated: as of `propose`.
+    The statements of `proposals` are left out. `different` has the pairs of which the model has said that they differ:
+    it is not asked about them again. `refused` and `dated` are as of `propose`.
     """
     used = {place for proposal in proposals for place in proposal.places}
     left = [each for each in statements if each.citation not in used]

@@ -81,10 +81,8 @@ def propose(
 ) -> list[Proposal]:
     """Return what to tidy. No statement is in two proposals, so that they can be accepted one after the other.
 
-    Args:
-        statements: those of all notes.
-        refused: the ids of proposals that are not made again.
-        dated: returns the day of a statement of which the note does not tell it; None: it is not known.
+    `refused` has the ids of proposals that are not made again. `dated` returns the day of a statement of which the note
+    does not tell it; None: it is not known.
     """
     words = {text: words_of(text) for text in {each.text for each in statements}}
     used = set[str]()

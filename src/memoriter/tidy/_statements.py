@@ -7,17 +7,24 @@ has others below it.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from datetime import datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
+from memoriter.errors import PathRefused
 from memoriter.folding import fold_name
+from memoriter.layout import LONG_TERM
+from memoriter.times import path_date, written_day
 from memoriter.types import ORIGIN, Item
 from memoriter.values import dataclass
-from memoriter.workspace import scan_blocks, standing_of
+from memoriter.workspace import STATEMENTS, is_client_memory, scan_blocks, standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import date
 
+    from memoriter.workspace import Workspace
     from memoriter.workspace.chunking import Block
 
 Place = Literal["long-term", "daily", "note"]
@@ -73,18 +80,18 @@ class Statement:
         return f"{self.path}#L{self.start_line}{last}"
 
 
+def lines_of(content: bytes) -> list[str]:
+    """Return the lines of a note."""
+    return content.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
+
+
 def statements_in(
     path: str, lines: Sequence[str], authors: Sequence[str], *, place: Place, day: date | None, name: str
 ) -> Iterator[Statement]:
     """Yield the statements of a note.
 
-    Args:
-        path: the note, as cited.
-        lines: its lines.
-        authors: who wrote each of them.
-        place: the kind of note.
-        day: its day, if it has one.
-        name: what the note is about, from its file name; empty for daily notes and the long-term memory.
+    `authors` says who wrote each line. `name` is what the note is about, from its file name; empty for daily notes and
+    the long-term memory.
     """
     blocks = scan_blocks(lines)
     headings: list[tuple[int, str]] = []
@@ -143,6 +150,36 @@ def _telling(titles: Sequence[str]) -> Iterator[str]:
 
 
 def _marked_day(author: str) -> date | None:
-    from memoriter.times import written_day
-
     return written_day(author.rpartition(", ")[2]) if author else None
+
+
+def all_statements(workspace: Workspace, daily_note: str) -> Iterator[Statement]:
+    """Yield the statements of the notes that memoriter may change, in the order of their paths.
+
+    `daily_note` is the pattern of the path of a day's note.
+    """
+    for source in sorted(workspace.scan().sources, key=lambda source: source.path):
+        path = source.path
+        own = source.kind == "memory" and not path.startswith(("/", "../")) and not is_client_memory(path)
+        if not own or path.endswith(STATEMENTS):
+            continue
+        with suppress(PathRefused):
+            lines = lines_of(workspace.content(path) or b"")
+            authors = workspace.authors(path, lines)
+            if path in LONG_TERM:
+                yield from statements_in(path, lines, authors, place="long-term", day=None, name="")
+                continue
+            day = _day_of(path, daily_note)
+            if day is not None:
+                yield from statements_in(path, lines, authors, place="daily", day=day, name="")
+            else:
+                name = PurePosixPath(path).stem
+                yield from statements_in(path, lines, authors, place="note", day=path_date(path), name=name)
+
+
+def _day_of(path: str, daily_note: str) -> date | None:
+    """Return the day of a daily note, or None."""
+    for pattern, text in ((daily_note, path), ("%Y-%m-%d", PurePosixPath(path).stem)):
+        with suppress(ValueError):
+            return datetime.strptime(text, pattern).date()  # noqa: DTZ007 (a day, without a time)
+    return None

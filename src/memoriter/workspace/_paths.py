@@ -282,12 +282,8 @@ def client_memories(
 ) -> Iterator[ExtraPath]:
     """Yield the folders in which coding agents keep what they remember by themselves.
 
-    Args:
-        clients: `claude-code`, `codex`.
-        workspace: the folder of notes.
-        user_home: home of the user, for the default folders of the programs.
-        environ: environment variables; `CLAUDE_CONFIG_DIR` and `CODEX_HOME` override those default folders.
-        owned: whether the workspace is the owner's. Otherwise there is only what belongs to the workspace itself.
+    `clients` are `claude-code` and `codex`, whose default folders in `user_home` the variables `CLAUDE_CONFIG_DIR` and
+    `CODEX_HOME` override. Unless the workspace is `owned`, there is only what belongs to the workspace itself.
     """
     if "claude-code" in clients:
         projects = program_home(environ, "CLAUDE_CONFIG_DIR", user_home / ".claude") / "projects"

@@ -187,9 +187,7 @@ def entry_of(text: str, form: Form | None = None) -> str:
 
     A fence, comment or raw HTML that the text leaves open is closed, so that it does not take in the next entry.
 
-    Args:
-        text: the text.
-        form: how the entries of the log begin; None outside of a log, where several paragraphs stay paragraphs.
+    `form` is how the entries of the log begin; None: outside of a log, where several paragraphs stay paragraphs.
 
     >>> entry_of("We chose PostgreSQL."), entry_of("We chose PostgreSQL.", Form("*", "14:05 "))
     ('- We chose PostgreSQL.\n', '* 14:05 We chose PostgreSQL.\n')
@@ -243,9 +241,7 @@ def _timed(text: str, form: Form) -> str:
 def log_form(log: str, time: str) -> Form:
     """Return the form of the last entries of a log: of the list items below its last heading that are no tasks.
 
-    Args:
-        log: the log, or its end.
-        time: the time of day for the new entry, if its entries have one or there is none yet.
+    `log` may be only its end. The form has the `time` of day if its entries have one, or if there is none yet.
     """
     entries: list[re.Match[str]] = []
     for line in log.splitlines():
@@ -265,10 +261,7 @@ def find_entry(note: str, text: str, *, foreign: bool) -> Existing | None:
 
     White space, list markers, times of day and marks of origin make no difference.
 
-    Args:
-        note: the note.
-        text: the entry.
-        foreign: whether an entry counts that the owner did not write.
+    `foreign` says whether an entry counts that the owner did not write.
     """
     wanted = " ".join(filter(None, map(_plain, _lines_of(text))))
     if not wanted or not _may_hold(note, wanted):

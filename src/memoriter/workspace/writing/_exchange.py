@@ -157,12 +157,8 @@ def write_draft(
 ) -> Generator[Draft]:
     """Write content to a hidden file, and remove the file afterwards if it was not put in its place.
 
-    Args:
-        folder: folder of the hidden file.
-        name: name of the file that the content is for.
-        content: the bytes to write.
-        mode: permissions from the first byte on, before the umask.
-        like: stat of the file that it replaces: it gets the owner, the group and the permissions of that file.
+    `mode` are its permissions from the first byte on, before the umask. Then it gets the owner, the group and the
+    permissions of the file that it replaces, whose stat is `like`.
     """
     hidden = Hidden.draft(name).file
     with ExitStack() as stack:
@@ -196,12 +192,7 @@ def _remove_draft(folder: Folder, draft: Draft) -> None:
 def replace_file(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
     """Replace a file with a draft.
 
-    Args:
-        folder: folder of both files.
-        name: name of the file.
-        draft: the new content.
-        old: descriptor of the file, open for reading only, and locked.
-        before: content of the file as it was just read.
+    `old` is the descriptor of the file, open for reading only and locked, and `before` its content as it was just read.
 
     Raises:
         ConcurrentWriteError: other programs wrote to the file. It is, or contains, what they wrote, and the draft is
@@ -221,12 +212,7 @@ def replace_file(folder: Folder, name: str, draft: Draft, *, old: int, before: b
 def remove_file(folder: Folder, name: str, draft: Draft, *, old: int, before: bytes) -> None:
     """Remove a file.
 
-    Args:
-        folder: folder of the file.
-        name: name of the file.
-        draft: an empty draft, which shows whether the disk reports writers.
-        old: descriptor of the file, open for reading only, and locked.
-        before: content of the file as it was just read.
+    The empty `draft` shows whether the disk reports writers. `old` and `before` are as for `replace_file`.
 
     Raises:
         ConcurrentWriteError: other programs have written to the file or saved another one; it still exists.
@@ -252,10 +238,7 @@ _LARGEST = 1 << 28
 def finish(folder: Folder, hidden: Hidden, *, leases: bool) -> tuple[Outcome, str]:
     """Check the file that was exchanged out or removed, and delete it or give it back.
 
-    Args:
-        folder: folder of the note and of the hidden file.
-        hidden: the hidden file.
-        leases: True if `is_written` is reliable on this disk.
+    `leases` says whether `is_written` is reliable on this disk.
 
     Returns:
         What became of it, and the name of the file that still has its content, if there is one.

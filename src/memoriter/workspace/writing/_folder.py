@@ -44,10 +44,7 @@ class Folder:
     def __init__(self, path: str, descriptors: Sequence[int] = ()) -> None:
         """Wrap an open folder.
 
-        Args:
-            path: path of the folder when it was opened.
-            descriptors: open descriptors of the folders from the base down to this one; empty if the system supports
-                paths only.
+        `descriptors` are those of the folders from the base down to this one; empty if the system supports paths only.
         """
         self.path = path
         self._descriptors = descriptors
@@ -107,8 +104,7 @@ class Folder:
     def sync(self, *, parents: bool = False) -> None:
         """Sync changed names to the disk so that they survive a power cut, where folders can be synced.
 
-        Args:
-            parents: also sync the folders above, up to the base.
+        With `parents`, the folders above are synced too, up to the base.
         """
         if os.name == "nt":
             return
@@ -234,11 +230,7 @@ def open_locked(folder: Folder, name: str, flags: int = os.O_RDONLY, *, make: bo
     A process that waits for the lock has the file open for reading only, so `wait_for_no_writer` does not count
     processes of ours.
 
-    Args:
-        folder: folder of the file.
-        name: name of the file in the folder.
-        flags: flags to open the file with, besides reading.
-        make: create the file if it is missing.
+    `flags` are those to open it with besides reading; with `make`, it is created if it is missing.
 
     Raises:
         FileNotFoundError: the file is missing.
@@ -281,10 +273,7 @@ def wait_for_no_writer(descriptor: int, *, leases: bool, seconds: float) -> bool
     If the system does not report writers, wait until the file stays unchanged; this misses a program that keeps the
     file open longer.
 
-    Args:
-        descriptor: the file, open for reading only.
-        leases: True if `is_written` is reliable on this disk.
-        seconds: longest wait.
+    `descriptor` is open for reading only. `leases` says whether `is_written` is reliable on this disk.
 
     Returns:
         False if a program still has the file open for writing after that time.

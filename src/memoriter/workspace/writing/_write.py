@@ -150,18 +150,7 @@ def replace(
 
 
 def remove(file: Path | ReadablePath, *, expected: str, record: Record = _unrecorded) -> None:
-    """Delete the file if its content is unchanged.
-
-    Args:
-        file: the note; see `append`.
-        expected: `ids.bytes_hash` of the content.
-        record: enters the change into the journal.
-
-    Raises:
-        WriteConflict: the content does not match `expected`; the file is unchanged.
-        WriteError: the file could not be deleted.
-        PathRefused: the file is a link, a folder or a device.
-    """
+    """Delete the file if its content is unchanged. The arguments and errors are those of `replace`."""
     place = _to_place(file)
     with (
         _open_for_write(place) as (folder, name),
