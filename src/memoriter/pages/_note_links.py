@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote
 
 from memoriter.values import dataclass
+from memoriter.workspace import CODE_SPAN, outside_fences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -24,8 +25,6 @@ _BRACKETED = r"<(?P<bracketed>[^<>\n#]{1,400}%s)(?=[#>])"
 _BEFORE = r"(?:\]\(|^ {0,3}\[[^\]\n]{1,400}\]:)[ \t]*"
 _LINK = re.compile(f"{_WIKI}|{_BEFORE}(?:{_BRACKETED % '[.]md'}|{_PLAIN % '[.]md'})", re.IGNORECASE)
 _LINK_TO_FILE = re.compile(f"{_BEFORE}(?:{_BRACKETED % ''}|{_PLAIN % ''})")
-_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
-_CODE = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
 _QUOTED = re.compile(r"[\s()<>%#?]")
 _QUOTED_IN_BRACKETS = re.compile(r"[<>%#?]")
 
@@ -76,15 +75,9 @@ def links_to_files(text: str) -> Iterator[Link]:
 def _found(pattern: re.Pattern[str], text: str) -> Iterator[Link]:
     """Yield the links of a form that are in no code."""
     forms = FORMS if pattern is _LINK else FORMS[1:]
-    fence = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
-        if fence:
-            fence = "" if match and match[1].startswith(fence) and not line.strip().strip(fence[0]) else fence
-        elif match:
-            fence = match[1]
-        elif "[" in line:
-            plain = _CODE.sub(lambda code: " " * len(code[0]), line) if "`" in line else line
+    for number, line in outside_fences(text.split("\n")):
+        if "[" in line:
+            plain = CODE_SPAN.sub(lambda code: " " * len(code[0]), line) if "`" in line else line
             for found in pattern.finditer(plain):
                 form: Form = next(each for each in forms if found[each] is not None)
                 yield Link(number, found.start(form), found.end(form), found[form], form)

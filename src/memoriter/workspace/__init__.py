@@ -22,7 +22,15 @@ from memoriter.workspace._workspace import MAX_BYTES, Workspace
 if TYPE_CHECKING:
     from memoriter.workspace._authors import author_of_hit, hit_authors
     from memoriter.workspace._forget import Removal, RemovedPassage, all_of, apply_removal, blocks_with, holds, lines_of
-    from memoriter.workspace._note import Note, noisy_lines, read_front_matter, read_note, tags_in
+    from memoriter.workspace._note import (
+        CODE_SPAN,
+        Note,
+        noisy_lines,
+        outside_fences,
+        read_front_matter,
+        read_note,
+        tags_in,
+    )
     from memoriter.workspace._versions import join_versions, versions_diagnostics
     from memoriter.workspace.chunking import chunk_lines, chunk_markdown, items_of, scan_blocks
     from memoriter.workspace.transcripts import (
@@ -64,6 +72,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "CODE_SPAN",
     "HIDDEN",
     "MAX_BYTES",
     "STATEMENTS",
@@ -115,6 +124,7 @@ __all__ = [
     "new_path_fault",
     "noisy_lines",
     "normalise_path",
+    "outside_fences",
     "parse_line",
     "parse_object",
     "read_front_matter",
@@ -142,7 +152,7 @@ __getattr__ = lazy_names(
         "_forget": "RemovedPassage Removal all_of blocks_with holds lines_of apply_removal",
         "_authors": "author_of_hit hit_authors",
         "_versions": "join_versions versions_diagnostics",
-        "_note": "Note noisy_lines read_front_matter read_note tags_in",
+        "_note": "CODE_SPAN Note noisy_lines outside_fences read_front_matter read_note tags_in",
         "chunking": "chunk_lines chunk_markdown items_of scan_blocks",
         "transcripts": "OpenTranscript TranscriptFolder Transcripts parse_line parse_object transcripts_of",
         "untrusted": (

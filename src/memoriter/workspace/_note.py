@@ -71,7 +71,7 @@ _VALUE_SEPARATORS = {"tags": _COMMAS_OR_SPACES, "tag": _COMMAS_OR_SPACES, "alias
 """What separates the values of a key that is no list."""
 _TAG = r"(?<!\S)#(?:([\w/-]*[^\W\d][\w/-]*)|\[\[([^\[\]]{1,200})\]\])"
 """`#tag`, and `#[[two words]]` as in Logseq."""
-_CODE = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
+CODE_SPAN = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*([\w+.-]*)")
 """The first or last line of a fence; a first one may name its content."""
 LONGEST_TAG = 200
@@ -403,19 +403,26 @@ def _merge(document: dict[str, Any], read: dict[str, Any]) -> None:
             document[key] = value
 
 
-def tags_in(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the tags in lines of Markdown, without `#`; code has none."""
+def outside_fences(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of Markdown that are in no fence, with their numbers from 1."""
     fence = ""
-    for line in lines:
-        match = _FENCE.match(line)
+    for number, line in enumerate(lines, 1):
+        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if fence:
             fence = "" if match and match[1].startswith(fence) and not line.strip().strip(fence[0]) else fence
         elif match:
             fence = match[1]
-        elif tags := _LOGSEQ_TAGS.match(line) if "::" in line else None:
+        else:
+            yield number, line
+
+
+def tags_in(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the tags in lines of Markdown, without `#`; code has none."""
+    for _, line in outside_fences(lines):
+        if tags := _LOGSEQ_TAGS.match(line) if "::" in line else None:
             yield from _logseq_values(tags[1])
         elif "#" in line:
-            plain = _CODE.sub(" ` ", line) if "`" in line else line
+            plain = CODE_SPAN.sub(" ` ", line) if "`" in line else line
             names = ((tag[1] or tag[2]).strip(" /") for tag in compile_words(_TAG, plain).finditer(plain))
             yield from (name for name in names if len(name) <= LONGEST_TAG)
 
