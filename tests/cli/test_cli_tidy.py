@@ -36,7 +36,7 @@ def notes(program: Program) -> Callable[[], dict[str, bytes]]:
 def review(program: Program, monkeypatch: pytest.MonkeyPatch, keys: str, edited: str = "") -> None:
     """Run a review on a terminal at which these keys are pressed."""
     pressed = iter(keys)
-    monkeypatch.setattr("memoriter.cli._tidy.is_interactive", lambda _: True)
+    monkeypatch.setattr("memoriter.cli._history.is_interactive", lambda _: True)
     monkeypatch.setattr("click.getchar", lambda echo: next(pressed))
     monkeypatch.setattr("click.edit", lambda text, extension: edited)
     assert program("review", "--tidy").exit_code == 0

@@ -28,7 +28,7 @@ SECTIONS = {
         "watch": "_index",
         "capture": "_notes",
         "forget": "_notes",
-        "tidy": "_tidy",
+        "tidy": "_history",
     },
     "Take back": {
         "history": "_history",
