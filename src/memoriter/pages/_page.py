@@ -110,9 +110,7 @@ class Visit:
         """All pages."""
         self.library = site.library
         """What the pages know of the notes between two requests."""
-        self._site_workspaces = site.workspaces
-        self._runner = site.runner
-        self._render_template = site.render
+        self._site = site
 
     @property
     def caller(self) -> Caller:
@@ -127,7 +125,7 @@ class Visit:
     @property
     def workspaces(self) -> Sequence[WorkspaceLink]:
         """The workspaces that the caller can switch to, with the present one; empty: there is only one."""
-        found = self._site_workspaces(self.caller)
+        found = self._site.workspaces(self.caller)
         return found if len(found) > 1 else ()
 
     def parameter(self, name: str) -> str:
@@ -169,18 +167,18 @@ class Visit:
         `name` is one of `memoriter.web.all_operations`, and `values` are its parameters by their names in Python;
         sequences are tuples. Raises MemoriterError if it fails, or if the caller may not run it.
         """
-        return await self._runner.perform(name, self.caller, **values)
+        return await self._site.runner.perform(name, self.caller, **values)
 
     async def with_memory(self, scope: Scope, work: Callable[[Memory], _T], *, quick: bool = False) -> _T:
         """Return the result of work on the memory in a thread; the caller must have the scope. Raises OutOfScope.
 
         Quick work takes no longer than reading a note, and does not wait for searches.
         """
-        return await self._runner.with_memory(self.caller, scope, work, quick=quick)
+        return await self._site.runner.with_memory(self.caller, scope, work, quick=quick)
 
     async def compute(self, work: Callable[[], _T]) -> _T:
         """Return the result of work that takes long, in a thread of the caller's share."""
-        return await self._runner.compute(self.caller, work)
+        return await self._site.runner.compute(self.caller, work)
 
     async def attempt(self, name: str, **values: Any) -> Any:
         """Return the answer of an operation, or None if it fails, for parts that a page can do without."""
@@ -192,7 +190,7 @@ class Visit:
     async def render(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return the response with a template, which gets `page`, `caller`, `visit` and these values."""
         named = {"page": self.page, "caller": self.caller, "visit": self, **values}
-        text = await self.compute(lambda: self._marked(self._render_template(template, **named)))
+        text = await self.compute(lambda: self._marked(self._site.render(template, **named)))
         return Response(text.encode("utf-8", "replace"), status, media_type="text/html")
 
     def _marked(self, text: str) -> str:
