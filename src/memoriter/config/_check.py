@@ -279,7 +279,7 @@ def reference(section: type[Section] = Settings, at: str = "") -> Iterator[Setti
         key = f"{at}.{name}" if at else name
         below = inner_section(item.type)
         if below is None or key == "agents.list[].memorySearch":  # its settings are those of the defaults
-            value = {} if item.default is MISSING else item.default
+            value: Any = {} if item.default is MISSING else item.default
             yield SettingRow(key, describe_type(item.type), value, description(item))
         elif is_list(item.type):
             yield from reference(below, f"{key}[]")
