@@ -345,3 +345,20 @@ def test_a_setting_that_is_not_possible_changes_nothing(program: Program, words:
     assert message in refused.err
     assert (program.home / "memoriter.json5").read_bytes() == before
     assert not (program.workspace / ".memoriter.json5").exists()
+
+
+def test_a_note_can_be_named_from_the_current_folder_but_one_of_the_memory_comes_first(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = lay(tmp_path / "vault", "a.md", "deep/b.md")
+    lay(tmp_path / "deep", "b.md", "c.md")
+    monkeypatch.chdir(tmp_path)
+    start = ("-w", str(vault))
+
+    assert "over a." in program(*start, "get", "vault/a.md#L3").out
+    assert "over b." in program(*start, "get", "deep/b.md").out
+    assert program(*start, "get", "deep/c.md").exit_code == 2
+    (change,) = program(*start, "history", "vault/a.md#L3", "--json").json["changes"]
+    (forgotten,) = program(*start, "forget", "vault/a.md#L3", "--dry-run", "--json").json["notes"]
+    missed = program(*start, "why-not", "zeppelin", "vault/deep/b.md#L3", "--json").json
+    assert (change["path"], forgotten["path"], missed["citation"]) == ("a.md", "a.md", "deep/b.md#L3")

@@ -56,7 +56,7 @@ def history_command(path: str | None, about: str | None, since: str | None, numb
     options = GlobalOptions.current()
     screen = options.screen
     with options.open_memory() as memory:
-        cited, line, _ = split_citation(path) if path else (None, None, None)
+        cited, line, _ = split_citation(options.note_path(memory, path)) if path else (None, None, None)
         if cited is not None and line is not None and about is None:
             origin = memory.line_origin(cited, line)
             if screen.as_json:

@@ -53,7 +53,7 @@ def get_command(path: str, start: int | None, lines: int | None) -> None:
     screen = options.screen
     with options.open_notes() as notes:
         try:
-            excerpt = notes.read(path, start=start, lines=lines)
+            excerpt = notes.read(options.note_path(notes, path), start=start, lines=lines)
         except PathRefused as error:
             if not screen.as_json:
                 raise
@@ -148,7 +148,7 @@ def forget_command(
     options = GlobalOptions.current()
     screen = options.screen
     with options.open_memory() as memory:
-        plan = memory.plan_forget(path, match=match, session=session)
+        plan = memory.plan_forget(path and options.note_path(memory, path), match=match, session=session)
         if dry_run or plan.empty:
             _show_plan(plan, screen)
             return

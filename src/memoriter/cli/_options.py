@@ -150,6 +150,19 @@ class GlobalOptions:
         self.screen.show_diagnostics([notice for notice in notes.find_notices() if notice.code not in STANDING])
         return notes
 
+    @staticmethod
+    def note_path(notes: Notes | Memory, path: str) -> str:
+        """Return the path of a note, or a citation, that a person typed, as memoriter takes it.
+
+        It is relative to the folder of notes or, as a shell completes it, to the current folder.
+        """
+        from memoriter.workspace import split_citation
+
+        plain = split_citation(path)[0]
+        if (notes.place.workspace / plain).exists() or not os.path.isfile(plain):
+            return path
+        return path.replace(plain, os.path.abspath(plain), 1)
+
     def open_silently(
         self, *, spare: bool = True, scratch: Path | None = None, by_person: bool = False, attended: bool = True
     ) -> Memory:

@@ -79,7 +79,7 @@ def why_not_command(
         if memory.settings.enabled and memory.settings.sync.on_search:
             with screen.progress() as progress:
                 memory.backend.refresh(progress=progress)
-        report = memory.why_not(question, citation, operators=True, **arguments)
+        report = memory.why_not(question, options.note_path(memory, citation), operators=True, **arguments)
         file = Path(eval_file) if eval_file else memory.place.workspace / EVAL_FILE
         effect = _effect(memory, report, file, screen, is_given=eval_file is not None)
         if not screen.as_json:
