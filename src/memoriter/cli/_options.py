@@ -159,9 +159,11 @@ class GlobalOptions:
         from memoriter.workspace import split_citation
 
         plain = split_citation(path)[0]
-        if (notes.place.workspace / plain).exists() or not os.path.isfile(plain):
+        here = os.path.abspath(plain)  # noqa: PTH100 - resolving would follow links
+        # A name that no file can have, such as one that is too long, exists nowhere.
+        if os.path.exists(notes.place.workspace / plain) or not os.path.isfile(here):  # noqa: PTH110, PTH113
             return path
-        return path.replace(plain, os.path.abspath(plain), 1)
+        return path.replace(plain, here, 1)
 
     def open_silently(
         self, *, spare: bool = True, scratch: Path | None = None, by_person: bool = False, attended: bool = True
