@@ -156,6 +156,10 @@ HOSTILE = (
 )
 
 
+SLACK = 0.05
+"""Seconds: what is faster is not measured well enough to tell."""
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_text_takes_more_time_than_its_length_explains(piece: str) -> None:
@@ -167,10 +171,14 @@ def test_no_text_takes_more_time_than_its_length_explains(piece: str) -> None:
         mask(text)
         return time.process_time() - started
 
+    large = seconds(16_000)
+    if large <= SLACK:
+        return
     small = min(seconds(2_000) for _ in range(3))
-    large = min(seconds(16_000) for _ in range(2))
+    if large > 24 * small + SLACK:
+        large = min(seconds(16_000) for _ in range(2))
 
-    assert large <= 24 * small + 0.05, "eight times the text; a square would be 64 times the time"
+    assert large <= 24 * small + SLACK, "eight times the text; a square would be 64 times the time"
 
 
 LINK_NAMES = st.sampled_from(["token", "`token`", "Password", "apiKey", "**secret**", "access_key", "비밀번호", "密码"])
