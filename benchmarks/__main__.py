@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     effort = QUICK if options.quick else Effort()
     if options.small_files is not None:
         effort = replace(effort, small_files=options.small_files)
+    if options.embedded is not None:
+        effort = replace(effort, embedded=options.embedded)
     if options.processes is not None:
         effort = replace(effort, processes=options.processes)
     rows: list[Row] = []
@@ -64,6 +66,7 @@ def _complete(options: argparse.Namespace) -> bool:
     return (
         not options.quick
         and options.processes is None
+        and options.embedded is None
         and set(options.only) == set(NAMES)
         and set(SIZES) <= set(options.sizes)
     )
@@ -108,6 +111,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_positive,
         metavar="N",
         help="files in the workspace of small notes (default: 10000; skipped if every size is smaller)",
+    )
+    parser.add_argument(
+        "--embedded",
+        type=_positive,
+        metavar="N",
+        help=f"chunks that the model embeds (default: {Effort().embedded}, or {QUICK.embedded} with --quick)",
     )
     parser.add_argument(
         "--processes",

@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks._hooks import run_hook
-from benchmarks._report import Row
+from benchmarks._report import SMALLEST_WITH_BUDGET, Row
 from memoriter import Memory
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def busy(workspace: BenchWorkspace, effort: Effort) -> Iterator[Row]:
     if workspace.size > LARGEST:
         return
     home = workspace.folder / "busy"
-    with _spinning(SPINNING):
+    with _spinning(SPINNING if workspace.size >= SMALLEST_WITH_BUDGET else 1):
         for state in ("missing", "unfinished", "being made"):
             times: dict[str, list[float]] = {event: [] for event in EVENTS}
             for number in range(effort.processes):
@@ -92,8 +92,9 @@ def _end_background(workspace: BenchWorkspace) -> None:
 
 @contextmanager
 def _spinning(count: int) -> Iterator[None]:
-    """Keep the processor busy with this many processes."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    """Keep the processor busy with this many processes, which end with this one."""
+    program = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(count)]
     try:
         yield
     finally:

