@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from indexed_examples import indexed_examples
 from memoriter import Memory
 from memoriter.environment import host_name
 from postgres_server import postgres_dsn
-from start_pages import ROOT, Shell, Step, results, rewritten, without_fractions
+from start_pages import ROOT, Shell, results, rewritten, without_fractions
 
 PAGE = ROOT / "docs" / "server.md"
 BLOCK = re.compile(r'(?ms)^```(console) title="with a database"\n(.*?)^```$')
@@ -46,10 +47,10 @@ def shell_with_a_database(folder: Path) -> Shell:
     return Shell(folder, {"DATABASE_URL": address}, shown)
 
 
-def answers_of(shell: Shell) -> list[list[tuple[str, int, int, float]]]:
+def answers_of(workspace: Path, home: Path) -> list[list[tuple[str, int, int, float]]]:
     """Return the hits of every question about the example workspace: path, first and last line, score."""
     questions = [each["question"] for file in QUESTIONS for each in json.loads(file.read_text(encoding="utf-8"))]
-    with Memory.open(shell.folder / "examples" / "workspace", home=shell.folder / ".memoriter") as memory:
+    with Memory.open(workspace, home=home) as memory:
         found = [memory.search(question).hits for question in questions]
     return [[(hit.path, hit.start_line, hit.end_line, hit.score) for hit in hits] for hits in found]
 
@@ -57,15 +58,15 @@ def answers_of(shell: Shell) -> list[list[tuple[str, int, int, float]]]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_one_command_line_puts_the_example_workspace_on_postgresql_with_the_same_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    examples = indexed_examples(tmp_path_factory)
     shell = shell_with_a_database(tmp_path)
     for step, printed in results(PAGE, shell, BLOCK):
         assert without_fractions(printed) == without_fractions(step.shown), step.command
     monkeypatch.setenv("DATABASE_URL", shell.environment["DATABASE_URL"])
-    on_server = answers_of(shell)
-    shell.run(Step("memoriter config set store.driver sqlite && memoriter -w examples/workspace index", ""))
-    on_disk = answers_of(shell)
+    on_server = answers_of(shell.folder / "examples" / "workspace", shell.folder / ".memoriter")
+    on_disk = answers_of(examples.workspace, examples.home(tmp_path / "home of an index on disk"))
     assert sum(map(len, on_disk)) > 100
     assert [[hit[:3] for hit in hits] for hits in on_server] == [[hit[:3] for hit in hits] for hits in on_disk]
     pairs = [
