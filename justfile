@@ -124,7 +124,7 @@ api:
 docs:
     {{ python }} tests/cli/test_cli_help.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/embed/test_embed_docs.py
-    {{ python }} tests/config/test_config_every_key.py
+    PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/config/test_config_every_key.py
     {{ python }} tests/mcp_server/test_mcp_docs.py
     {{ python }} scripts/python_reference.py
     PYTHONPATH="$PYTHONPATH:{{ justfile_directory() }}/tests/support" {{ python }} tests/cli/test_cli_json_page.py

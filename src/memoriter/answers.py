@@ -189,7 +189,7 @@ started | boolean | false if a run was already under way
 log | text | file of the log
 
 WatchEvent: One event of `watch`; each is one line.
-kind | text | `waiting`, `watching`, `polling`, `indexed`, `trouble`, `recovered`, `missing` or `stopped`
+kind | text | `waiting`, `watching`, `polling`, `indexed`, `trouble`, `recovered`, `joined`, `missing` or `stopped`
 time | text | ISO 8601, UTC
 folders | integer | number of watched folders | for other events than the beginning
 report | [IndexReport] | what was indexed | for other events than `indexed`
