@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoriter import Memory
@@ -73,9 +73,12 @@ BLOCKS = (
     "see [[Orchard]]\n",
 )
 FRONTS = ("", "---\ndate: 2026-03-04\ntags: [fruit]\n---\n", "---\ndate: 2026-03-05\naliases: [Plums]\n---\n")
-VERSIONS = st.lists(st.tuples(st.sampled_from(FRONTS), st.lists(st.sampled_from(BLOCKS), min_size=1)), max_size=4)
+VERSIONS = st.lists(
+    st.tuples(st.sampled_from(FRONTS), st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=6)), max_size=4
+)
 
 
+@settings(max_examples=25)
 @given(VERSIONS, st.sampled_from(["memory/2026-03-01.md", "memory/plums.md"]), st.sampled_from([80, 400]))
 def test_a_note_that_changed_has_the_entries_that_a_new_one_would_have(
     versions: list[tuple[str, list[str]]], path: str, tokens: int
