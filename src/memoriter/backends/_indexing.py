@@ -473,7 +473,7 @@ class Indexing:
         if self._scanned.swaps != self.context.index_swaps:  # another index file: scan all files again
             self._scanned = _Scanned(self.context.index_swaps, skipped=self._scanned.skipped)
         self.context.follow_provider(index)
-        if not self._scanned.fully or any(copied_note(os.path.basename(path)) for path in job.settled):  # noqa: PTH119
+        if not self._scanned.fully or any(copied_note(os.path.basename(path)) for path in job.settled):  # noqa: PTH119 (thousands)
             job = replace(job, whole=True)
         scan = self._scan_job(index, job)
         joined = self._join(scan)

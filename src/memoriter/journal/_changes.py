@@ -182,8 +182,6 @@ def hunks_of_write(before: bytes | None, after: bytes | None) -> tuple[Hunk, ...
     if before is None or after is None or not after.startswith(before):
         return hunks_between(lines_of(before), lines_of(after))
     last = before.rfind(b"\n") + 1
-    if last == len(before) and not after.startswith(b"\n", last) and after.endswith(b"\n"):
-        return (Hunk(before.count(b"\n"), (), tuple(after[last:-1].split(b"\n"))),)
     return hunks_between([before[last:]], lines_of(after[last:]), before.count(b"\n"))
 
 

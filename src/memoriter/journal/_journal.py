@@ -105,8 +105,6 @@ class Journal:
         self._place = str(folder)
         self._open: _OpenFile | None = None
         self._gate = RLock()
-        self._grown = b"", sha256(), sha256().hexdigest()
-        """The content that was last written, if only text at the end was new, the state of its hash, and the hash."""
 
     @contextmanager
     def recording(
@@ -356,22 +354,20 @@ class Journal:
         """Enter what is about to be written; return None if the journal cannot be written."""
         actor = current_actor()
         act = actor.act or act
-        place = self._place_of(path)
         try:
-            hashes = self._hashes(before, after)
+            hashes = _hashes(before, after)
             if hashes[0] == hashes[1]:
                 return None
             hunks = hunks_of_write(before, after)
             if act == FORGET:
                 hunks = tuple(Hunk(hunk.start, (None,) * len(hunk.removed), hunk.added) for hunk in hunks)
-            with self._gate, self._lock(place) as opened:
-                last = self._last_of(path, place, opened.size)
-                if act == FORGET:
-                    pass
-                elif last is None and before is not None:
-                    self._enter(self._found(path, before))
-                elif last is not None and not _explains(last, hashes[0]):
-                    self._enter_seen(path, last, before)
+            with self._gate, self._lock(self._place_of(path)) as opened:
+                if act != FORGET:
+                    last = self._last_of(path)
+                    if last is None and before is not None:
+                        self._enter(self._found(path, before))
+                    elif last is not None and not _explains(last, hashes[0]):
+                        self._enter_seen(path, last, before)
                 change = Change(
                     _new_id(),
                     self._wall(),
@@ -390,21 +386,6 @@ class Journal:
         except _FAILURES:
             return None
         return change
-
-    def _hashes(self, before: bytes | None, after: bytes | None) -> tuple[str | None, str | None]:
-        """Return the hashes of two contents; of text at the end of what was last written, only that text is read."""
-        if before is None or after is None or not after.startswith(before):
-            return _hash(before), _hash(after)
-        content, state, old = self._grown
-        if content == before:
-            state = state.copy()
-        else:
-            state = sha256(before)
-            old = state.hexdigest()
-        state.update(memoryview(after)[len(before) :])
-        new = state.hexdigest()
-        self._grown = after, state, new
-        return old, new
 
     def _end(self, change: Change | None, state: str) -> None:
         """Enter what became of a change; if that is lost, the hashes of the note tell."""
@@ -448,13 +429,13 @@ class Journal:
         last = self._last_of(path) if path else None
         return (path, last["id"]) if last else ()
 
-    def _last_of(self, path: str, file: str = "", size: int = 0) -> dict[str, Any] | None:
-        """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known.
-
-        `file` is its file of the journal, if that is locked, with the `size` in bytes.
-        """
-        if not file:
-            file = self._place_of(path)
+    def _last_of(self, path: str) -> dict[str, Any] | None:
+        """Return the fields of the last entry about a note; `after` is the hash that the note has now, if known."""
+        file = self._place_of(path)
+        opened = self._open
+        if opened is not None and opened.locks and opened.file == file:
+            size = opened.size
+        else:
             try:
                 size = os.stat(file).st_size  # noqa: PTH116 - each write pays for a Path
             except FileNotFoundError:
@@ -692,6 +673,16 @@ def _without(lines: tuple[Line, ...], holds: Callable[[bytes], set[int]]) -> tup
 
 def _hash(content: bytes | None) -> str | None:
     return None if content is None else sha256(content).hexdigest()
+
+
+def _hashes(before: bytes | None, after: bytes | None) -> tuple[str | None, str | None]:
+    """Return the hashes of two contents; of text at the end, only that text is read twice."""
+    if before is None or after is None or not after.startswith(before):
+        return _hash(before), _hash(after)
+    state = sha256(before)
+    old = state.hexdigest()
+    state.update(memoryview(after)[len(before) :])
+    return old, state.hexdigest()
 
 
 def _new_id() -> str:
