@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import os
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 ENDLESS = {"serve", "watch"}
 ENDLESS_SECONDS = 1.5
-MODULES = "modules.json"
-"""The file in which a process names all modules that it imported."""
 COMMANDS: dict[str, tuple[str, ...]] = {
     "search": ("ledger",),
     "day": ("2026-02-10",),
@@ -198,9 +195,7 @@ def run(words: list[str], enter: Callable[[], None], folder: Path) -> tuple[int,
     with kept.open("w+b") as printed:
         pid = os.fork()
         if not pid:
-            code = _child(words, enter, folder, printed.fileno())
-            (folder.parent / MODULES).write_text(json.dumps([*sys.modules]), encoding="utf-8")
-            os._exit(code)
+            os._exit(_child(words, enter, folder, printed.fileno()))
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         printed.seek(0)
         return code, printed.read().decode("utf-8", "replace")
@@ -264,17 +259,17 @@ def _stream(number: int) -> Any:
 
 def main() -> None:
     """Print one line of JSON for each command and each of the surroundings: of the commands or of the services."""
-    gc.disable()  # a collection copies the pages that processes share
     folder = Path(sys.argv[1])
     chosen = {"commands": SURROUNDINGS, "services": SERVICES}[sys.argv[2]]
     names = sys.argv[3:] or list(COMMANDS)
     prepared = folder.with_name("prepared")
     os.environ["MEMORITER_HOME"] = os.environ["HOME"] = str(prepared / "home")
-    search = ["search", "ledger", "-w", str(prepared / "notes")]
-    preload(modules_of(search, b""))
+    for words in (["search", "ledger", "-w", str(prepared / "notes")], ["serve", "--help"]):
+        for module in modules_of(words, b""):  # so that not each process imports them
+            with suppress(ImportError):
+                import_module(module)
     commands()
     parse_settings({})  # which builds the schema of the settings
-    first = next(iter(chosen.values()))
     for place, enter in chosen.items():
         shutil.rmtree(folder, ignore_errors=True)
         for name in names:
@@ -286,15 +281,6 @@ def main() -> None:
             code, printed = run([*name.split(), *COMMANDS[name]], enter, own / "notes")
             sys.stdout.write(json.dumps([place, name, code, printed, round(time.monotonic() - began, 2)]) + "\n")
             sys.stdout.flush()
-            if enter is first:
-                preload(json.loads((own / MODULES).read_text(encoding="utf-8")))
-
-
-def preload(modules: list[str]) -> None:
-    """Import modules so that not each process does."""
-    for module in modules:
-        with suppress(ImportError):
-            import_module(module)
 
 
 if __name__ == "__main__":
