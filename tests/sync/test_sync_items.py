@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memoriter import Memory
 from memoriter.embed import _fake
-from memoriter.sync import ChunkingSettings
+from memoriter.sync import ChunkingSettings, _analyze
 from memoriter.sync._analyze import analyze_note, note_of
 from memoriter.types import Source
 
@@ -89,3 +89,21 @@ def test_a_note_that_changed_has_the_entries_that_a_new_one_would_have(
         cutting = ChunkingSettings(tokens=tokens)
         note = note_of(path, text, cutting)
         assert analyze_note(source, note, cutting, again=True) == analyze_note(source, note, cutting)
+
+
+def test_of_a_note_that_grew_only_what_is_new_is_analysed(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysed: list[str] = []
+    terms = _analyze.terms_and_forms
+
+    def record(text: str, languages: Sequence[str]) -> object:
+        analysed.append(text)
+        return terms(text, languages)
+
+    monkeypatch.setattr(_analyze, "terms_and_forms", record)
+    path = "memory/2026-03-01.md"
+    for more in ("", "\n# Sunday\n\n- sold the goat\n"):
+        analysed.clear()
+        text = NOTE + more
+        source = Source(path, "memory", Path(path), len(text), 1_770_000_000_000_000_000)
+        analyze_note(source, note_of(path, text, ChunkingSettings()), ChunkingSettings(), again=True)
+    assert [text.count("goat") for text in analysed] == [1]

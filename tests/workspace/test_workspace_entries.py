@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoriter.layout import DAILY_NOTE
-from memoriter.workspace.writing._entry import Addition, Entry, Existing
+from memoriter.workspace import scan_blocks
+from memoriter.workspace.writing._entry import Addition, Entry, Existing, find_entry
 from memory_env import MemoryEnv, paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 TODAY = "memory/2026-03-10.md"
@@ -315,3 +317,18 @@ def test_entries_that_several_programs_put_below_one_heading_are_all_there(env: 
     text = note(env, "MEMORY.md")
     assert all(f"- Entry {number}.\n" in text.partition("## B")[0] for number in range(8))
     assert text.endswith("\n## B\n\n- Last.\n")
+
+
+def test_that_a_long_note_lacks_an_entry_is_known_without_parsing_it() -> None:
+    long = "- a line of a long day with words\n" * 3_000
+
+    def seconds(act: Callable[[], object]) -> float:
+        times = list[float]()
+        for _ in range(3):
+            began = time.process_time()
+            act()
+            times.append(time.process_time() - began)
+        return min(times)
+
+    found = seconds(lambda: find_entry(long, "Another line with words", foreign=True))
+    assert found < seconds(lambda: scan_blocks(long.split("\n"))) / 2
