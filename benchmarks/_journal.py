@@ -24,7 +24,7 @@ NOTES = 1_000
 ENTRIES = 300
 """Entries that are added on each side, alternately, in notes of twenty."""
 APPEND_RATIO = 1.05
-"""Reached where a sync takes a millisecond or more. The journal adds about 0.08 ms, so that the ratio is 1.07 to 1.10
+"""Reached where a sync takes a millisecond or more. The journal adds about 0.1 ms, so that the ratio is 1.07 to 1.10
 within one process on a disk that syncs in 0.1 ms."""
 BLAME_MS = 50.0
 PLAN_SECONDS = 60.0
